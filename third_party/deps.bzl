@@ -1,0 +1,94 @@
+"""Every repository that Lockstep needs, in WORKSPACE mode. Another workspace calls lockstep_dependencies() too."""
+
+load(":dependency.bzl", "dependency", "files")
+load(":versions.bzl", "LEGACY")
+
+_ABSEIL_PACKAGES = ["base", "container", "debugging", "flags", "functional", "numeric", "status", "strings", "synchronization", "time", "types"]
+
+def _dependency(name, **kwargs):
+    if native.existing_rule(name):
+        return  # the workspace that depends on us has chosen its own
+    pin = LEGACY.get(name, struct(urls = ["http://pin.missing"], sha256 = "", strip_prefix = ""))
+    dependency(name = name, urls = pin.urls, sha256 = pin.sha256, strip_prefix = pin.strip_prefix, **kwargs)
+
+def _bazel_4_repositories():
+    """Repositories that Bazel 4 itself resolves in every build; without them it would go to the network."""
+    if not native.existing_rule("rules_cc"):
+        files(name = "rules_cc", content = {
+            "@lockstep//third_party/bazel:rules_cc/defs.bzl": "cc/defs.bzl",
+            "@lockstep//third_party/bazel:rules_cc/empty.BUILD": "cc/BUILD.bazel",
+        })
+    if not native.existing_rule("remote_coverage_tools"):
+        files(name = "remote_coverage_tools", content = {
+            "@lockstep//third_party/bazel:remote_coverage_tools/tools.BUILD": "BUILD.bazel",
+        })
+
+def _system_toolchain_repositories():
+    """rules_java and platforms: Bazel 4 loads them while it resolves toolchains, whatever the language built."""
+    _dependency(
+        name = "rules_java",
+        system_package = "bazel-rules-java",
+        system_probes = ["/usr/share/bazel/rules/java/java/BUILD"],
+        system_symlinks = {"java": "/usr/share/bazel/rules/java/java"},
+    )
+    _dependency(
+        name = "platforms",
+        system_package = "bazel-platforms",
+        system_probes = ["/usr/share/bazel/tools/platforms/BUILD"],
+        system_symlinks = {d: "/usr/share/bazel/tools/platforms/" + d for d in ["BUILD", "cpu", "os"]},
+    )
+
+def lockstep_dependencies():
+    """Declares what is not declared yet."""
+    _bazel_4_repositories()
+    _system_toolchain_repositories()
+    _dependency(
+        name = "com_google_absl",
+        system_package = "libabsl-dev",
+        system_probes = ["/usr/include/absl/base/config.h"],
+        system_build_files = {"@lockstep//third_party/abseil:%s.BUILD" % p: "absl/%s/BUILD.bazel" % p for p in _ABSEIL_PACKAGES},
+    )
+    _dependency(
+        name = "com_google_protobuf",
+        system_package = "libprotobuf-dev protobuf-compiler",
+        system_probes = ["/usr/include/google/protobuf/message.h", "/usr/bin/protoc"],
+        system_symlinks = {"protoc": "/usr/bin/protoc"},
+        system_build_files = {"@lockstep//third_party/protobuf:system.BUILD": "BUILD.bazel"},
+    )
+    _dependency(
+        name = "com_google_googletest",
+        system_package = "libgtest-dev libgmock-dev",
+        system_probes = ["/usr/include/gtest/gtest.h", "/usr/include/gmock/gmock.h"],
+        system_build_files = {"@lockstep//third_party/googletest:system.BUILD": "BUILD.bazel"},
+    )
+    _dependency(
+        name = "com_github_google_benchmark",
+        system_package = "libbenchmark-dev",
+        system_probes = ["/usr/include/benchmark/benchmark.h"],
+        system_build_files = {"@lockstep//third_party/benchmark:system.BUILD": "BUILD.bazel"},
+    )
+    _dependency(
+        name = "gloo",
+        system_package = "libgloo-dev",
+        system_probes = ["/usr/include/gloo/allreduce.h"],
+        system_build_files = {"@lockstep//third_party/gloo:system.BUILD": "BUILD.bazel"},
+    )
+    _dependency(
+        name = "eigen",
+        system_package = "libeigen3-dev",
+        system_probes = ["/usr/include/eigen3/Eigen/Core"],
+        system_symlinks = {"eigen3": "/usr/include/eigen3"},
+        system_build_files = {"@lockstep//third_party/eigen:system.BUILD": "BUILD.bazel"},
+    )
+    _dependency(
+        name = "nlohmann_json",
+        system_package = "nlohmann-json3-dev",
+        system_probes = ["/usr/include/nlohmann/json.hpp"],
+        system_build_files = {"@lockstep//third_party/nlohmann_json:system.BUILD": "BUILD.bazel"},
+    )
+    _dependency(
+        name = "zlib",
+        system_package = "zlib1g-dev",
+        system_probes = ["/usr/include/zlib.h"],
+        system_build_files = {"@lockstep//third_party/zlib:system.BUILD": "BUILD.bazel"},
+    )
