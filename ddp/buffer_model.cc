@@ -36,6 +36,7 @@ void BufferModel::EndBackward() {
 
 void BufferModel::BindGradient(int parameter, Buffer storage) {
   GradientState& gradient = gradients_[parameter];
+  if (storage.data == nullptr) gradient.written = false;
   if (gradient.written) Move(gradient.storage, storage);
   gradient.storage = storage;
 }

@@ -61,14 +61,15 @@ class [[nodiscard]] DdpStep {
  public:
   DdpStep(DdpStep&& other) noexcept;
   DdpStep& operator=(DdpStep&&) = delete;
-  // A step that was begun and is left without Finish (an exception, an early return) closes the engine's communicator, so that
-  // peers that wait for it get an error instead of their deadline.
+  // A step that was begun and is left without Finish (an exception, an early return) closes the engine's communicator, so
+  // that peers that wait for it get an error instead of their deadline.
   ~DdpStep();
 
   // After backward. Synchronised: waits until the averaged gradients are final on this rank. Else: checks only this rank.
-  //   FAILED_PRECONDITION  some rank misused the step; every rank gets the same error, which names the rank and the parameter:
-  //                        begun twice, no backward, two backwards in one step, a parameter without gradient, backward outside
-  //                        a step, another number of accumulated micro-batches than the other ranks
+  //   FAILED_PRECONDITION  some rank misused the step; every rank gets the same error, which names the rank and the
+  //   parameter:
+  //                        begun twice, no backward, two backwards in one step, a parameter without gradient, backward
+  //                        outside a step, another number of accumulated micro-batches than the other ranks
   //   INVALID_ARGUMENT     a weight that is negative or not finite, or none on any rank
   //   DEADLINE_EXCEEDED, UNAVAILABLE   a peer is late or gone
   // After the first two, gradients are undefined and the next step works; after the last, the engine has failed for good.

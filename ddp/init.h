@@ -2,8 +2,8 @@
 //
 //   ABSL_ASSIGN_OR_RETURN(auto group, lockstep::InitProcessGroup(lockstep::ProcessGroupOptionsFromFlags()));   // flags.h
 //
-// By default the launcher's environment decides (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, LOCAL_RANK, LOCAL_WORLD_SIZE, as
-// ddprun and torchrun set them). Without any of these the process is a group of one, so that a program also runs alone.
+// By default the launcher's environment decides (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, LOCAL_RANK, LOCAL_WORLD_SIZE,
+// as ddprun and torchrun set them). Without any of these the process is a group of one, so that a program also runs alone.
 #ifndef LOCKSTEP_DDP_INIT_H_
 #define LOCKSTEP_DDP_INIT_H_
 
@@ -48,7 +48,8 @@ using Environment = std::function<absl::optional<std::string>(absl::string_view 
 //   DEADLINE_EXCEEDED  peers did not come within `timeout`
 // From then on this process' log lines carry rank and host.
 absl::StatusOr<std::shared_ptr<ProcessGroup>> InitProcessGroup(const ProcessGroupOptions& options = {});
-absl::StatusOr<std::shared_ptr<ProcessGroup>> InitProcessGroup(const ProcessGroupOptions& options, const Environment& environment);
+absl::StatusOr<std::shared_ptr<ProcessGroup>> InitProcessGroup(const ProcessGroupOptions& options,
+                                                               const Environment& environment);
 
 }  // namespace lockstep
 

@@ -25,7 +25,7 @@ struct ParameterInfo {
   std::vector<int64_t> shape;  // row-major; {} is a scalar
   DType dtype = DType::kF32;
   Device device;
-  bool requires_grad = true;   // false: frozen, no gradient is ever bound or awaited
+  bool requires_grad = true;  // false: frozen, no gradient is ever bound or awaited
 };
 
 // State that no gradient trains, e.g. BatchNorm statistics.
@@ -40,8 +40,8 @@ struct BufferInfo {
 class BackwardObserver {
  public:
   virtual ~BackwardObserver() = default;
-  // The gradient of `parameter` is final for this backward; on a device, once `stream` has come this far. Any thread, several
-  // at once, but one call at a time a parameter. Allocates nothing, takes no lock, waits for nothing.
+  // The gradient of `parameter` is final for this backward; on a device, once `stream` has come this far. Any thread,
+  // several at once, but one call at a time a parameter. Allocates nothing, takes no lock, waits for nothing.
   virtual void OnGradientReady(int parameter, Stream stream) = 0;
   // The backward is over: no further OnGradientReady comes from it.
   virtual void OnBackwardEnd() = 0;
@@ -60,7 +60,7 @@ class Model {
   virtual Buffer BufferValue(int buffer) = 0;
 
   // "Put this gradient there": `storage` has the parameter's count, dtype and device, is zero, and outlives the binding. A
-  // gradient that exists is moved along.
+  // gradient that exists is moved along. A storage whose data is null unbinds: the gradient is gone, as after ClearGradient.
   virtual void BindGradient(int parameter, Buffer storage) = 0;
   // The same for the value (sharded optimizers push into it); contents are moved along.
   virtual void BindValue(int parameter, Buffer storage) = 0;

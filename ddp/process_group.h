@@ -28,9 +28,9 @@ namespace lockstep {
 struct RankInfo {
   int rank = 0;
   int world_size = 1;
-  int local_rank = 0;        // among the ranks of this host
+  int local_rank = 0;  // among the ranks of this host
   int local_world_size = 1;
-  std::string host;          // this host's name
+  std::string host;  // this host's name
 };
 
 class ProcessGroup {
@@ -70,7 +70,7 @@ class ProcessGroup {
 
   const RankInfo info_;
   const std::string backend_;
-  std::shared_ptr<Store> store_;  // outlives communicator_
+  std::shared_ptr<Store> store_;                // outlives communicator_
   std::unique_ptr<Communicator> communicator_;  // null once destroyed
 };
 
