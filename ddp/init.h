@@ -27,12 +27,12 @@ struct ProcessGroupOptions {
   // from below or from the environment). Rank 0 hosts the store there.
   std::string init_method = "env://";
   // Where given, these win over the environment; contradicting the URL is an error.
-  absl::optional<int> rank;
-  absl::optional<int> world_size;
+  absl::optional<int> rank = absl::nullopt;
+  absl::optional<int> world_size = absl::nullopt;
   // For joining, and for every operation that names no timeout of its own.
   absl::Duration timeout = absl::Minutes(10);
   // The address peers reach this host by; empty: the address this host has on the route to rank 0.
-  std::string host_address;
+  std::string host_address = {};
   // Used instead of looking up `backend`. Not owned.
   Transport* transport = nullptr;
 };

@@ -64,8 +64,9 @@ absl::Status RegisterTransport(absl::string_view name, TransportFactory factory,
   const auto [it, inserted] =
       registry.entries.emplace(std::string(name), Entry{std::move(factory), std::string(source_location)});
   if (inserted) return absl::OkStatus();
-  return absl::AlreadyExistsError(absl::StrCat("transport \"", name, "\" is registered twice: at ", it->second.source_location,
-                                               " and at ", source_location, ". Link one of them, or rename one."));
+  return absl::AlreadyExistsError(absl::StrCat("transport \"", name, "\" is registered twice: at ",
+                                               it->second.source_location, " and at ", source_location,
+                                               ". Link one of them, or rename one."));
 }
 
 absl::StatusOr<std::unique_ptr<Transport>> CreateTransport(absl::string_view name) {
@@ -77,10 +78,10 @@ absl::StatusOr<std::unique_ptr<Transport>> CreateTransport(absl::string_view nam
   }
   if (factory) return factory();
   const std::vector<std::string> known = RegisteredTransports();
-  return absl::NotFoundError(absl::StrCat("unknown transport \"", name, "\"; linked in: ",
-                                          known.empty() ? "none" : absl::StrJoin(known, ", "), DidYouMean(name, known),
-                                          ". A transport is linked in by depending on its target, //transports/", name,
-                                          " for one of Lockstep's own."));
+  return absl::NotFoundError(
+      absl::StrCat("unknown transport \"", name, "\"; linked in: ", known.empty() ? "none" : absl::StrJoin(known, ", "),
+                   DidYouMean(name, known), ". A transport is linked in by depending on its target, //transports/", name,
+                   " for one of Lockstep's own."));
 }
 
 std::vector<std::string> RegisteredTransports() {

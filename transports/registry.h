@@ -40,9 +40,9 @@ struct Registrar {
 
 #define LOCKSTEP_REGISTRY_STRING_INNER_(x) #x
 #define LOCKSTEP_REGISTRY_STRING_(x) LOCKSTEP_REGISTRY_STRING_INNER_(x)
-#define LOCKSTEP_REGISTER_TRANSPORT(name, Class)                                               \
-  static const ::lockstep::registry_internal::Registrar lockstep_registrar_for_##Class(        \
-      name, [] { return std::unique_ptr<::lockstep::Transport>(std::make_unique<Class>()); },  \
+#define LOCKSTEP_REGISTER_TRANSPORT(name, Class)                                              \
+  static const ::lockstep::registry_internal::Registrar lockstep_registrar_for_##Class(       \
+      name, [] { return std::unique_ptr<::lockstep::Transport>(std::make_unique<Class>()); }, \
       __FILE__ ":" LOCKSTEP_REGISTRY_STRING_(__LINE__))
 
 }  // namespace lockstep

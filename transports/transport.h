@@ -40,10 +40,10 @@ struct Stream {
 
 // What a caller may add to any operation; all may stay empty.
 struct CallOptions {
-  absl::string_view name;                      // for errors and traces; the first 47 bytes are kept
+  absl::string_view name = {};                    // for errors and traces; the first 47 bytes are kept
   absl::Duration timeout = absl::ZeroDuration();  // zero: the communicator's own (ConnectOptions::timeout)
-  Stream after;                                // the stream that produces the input; nothing to say on the CPU
-  double premultiplier = 1.0;                  // for ReduceOp::kPremulSum
+  Stream after = {};                              // the stream that produces the input; nothing to say on the CPU
+  double premultiplier = 1.0;                     // for ReduceOp::kPremulSum
 };
 
 // A started operation: {communicator, sequence number}. Copying it allocates nothing; it may be dropped (the operation goes
@@ -91,13 +91,14 @@ class Communicator {
   // Ends when every rank has entered it.
   virtual Work Barrier(const CallOptions& options = {}) = 0;
 
-  // A message to one peer: matched with its Recv of the same tag, count and dtype, and ended once taken over there. Takes its
-  // turn among this rank's operations, so two ranks must not both send first. Any dtype; tags are 0 to 2^16 - 1.
+  // A message to one peer: matched with its Recv of the same tag, count and dtype, and ended once taken over there. Takes
+  // its turn among this rank's operations, so two ranks must not both send first. Any dtype; tags are 0 to 2^16 - 1.
   virtual Work Send(ConstBuffer in, int to, int tag, const CallOptions& options = {}) = 0;
   virtual Work Recv(Buffer out, int from, int tag, const CallOptions& options = {}) = 0;
 
   // A communicator of those ranks that give the same `color`, ordered by `key`, then by rank here. Collective over this
-  // communicator, and waits; color < 0: not a member, null. It shares no order with this one and may outlive it, not the store.
+  // communicator, and waits; color < 0: not a member, null. It shares no order with this one and may outlive it, not the
+  // store.
   virtual absl::StatusOr<std::unique_ptr<Communicator>> Split(int color, int key) = 0;
 
   // Memory for buckets: collective, `bytes` equal on all ranks, zeroed. See arena.h.
@@ -124,7 +125,7 @@ struct ConnectOptions {
   int rank = 0;
   int size = 1;
   absl::Duration timeout = absl::Minutes(10);  // for Connect, and for operations that name no timeout of their own
-  std::string host;                            // this rank's name or address as peers reach it; empty: the transport finds one
+  std::string host = {};  // this rank's name or address as peers reach it; empty: the transport finds one
 };
 
 // A way to connect. Thread-safe.

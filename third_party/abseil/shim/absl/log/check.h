@@ -6,9 +6,8 @@
 
 #define CHECK(condition) LOCKSTEP_SHIM_LOG_IF_(!(condition), FATAL) << "Check failed: " #condition " "
 
-#define LOCKSTEP_SHIM_CHECK_OP_(a, op, b)                                      \
-  LOCKSTEP_SHIM_LOG_IF_(!((a)op(b)), FATAL)                                    \
-      << "Check failed: " #a " " #op " " #b " (" << (a) << " vs. " << (b) << ") "
+#define LOCKSTEP_SHIM_CHECK_OP_(a, op, b) \
+  LOCKSTEP_SHIM_LOG_IF_(!((a)op(b)), FATAL) << "Check failed: " #a " " #op " " #b " (" << (a) << " vs. " << (b) << ") "
 
 #define CHECK_EQ(a, b) LOCKSTEP_SHIM_CHECK_OP_(a, ==, b)
 #define CHECK_NE(a, b) LOCKSTEP_SHIM_CHECK_OP_(a, !=, b)

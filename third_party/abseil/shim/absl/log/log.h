@@ -43,17 +43,17 @@ bool VLogIsOn(int level);
 #define LOCKSTEP_SHIM_SEVERITY_ERROR absl::LogSeverity::kError
 #define LOCKSTEP_SHIM_SEVERITY_FATAL absl::LogSeverity::kFatal
 
-#define LOCKSTEP_SHIM_LOG_IF_(condition, severity)                 \
-  !(condition) ? (void)0                                           \
-               : absl::log_shim::Voidify() &                       \
-                     absl::log_shim::Message(LOCKSTEP_SHIM_SEVERITY_##severity, __FILE__, __LINE__).stream()
+#define LOCKSTEP_SHIM_LOG_IF_(condition, severity) \
+  !(condition)                                     \
+      ? (void)0                                    \
+      : absl::log_shim::Voidify() & absl::log_shim::Message(LOCKSTEP_SHIM_SEVERITY_##severity, __FILE__, __LINE__).stream()
 
 #define LOG(severity) LOCKSTEP_SHIM_LOG_IF_(true, severity)
 #define LOG_IF(severity, condition) LOCKSTEP_SHIM_LOG_IF_(condition, severity)
 #define VLOG_IS_ON(level) absl::log_shim::VLogIsOn(level)
-#define VLOG(level)                       \
-  !VLOG_IS_ON(level) ? (void)0            \
-                     : absl::log_shim::Voidify() & \
-                           absl::log_shim::Message(absl::LogSeverity::kInfo, __FILE__, __LINE__, level).stream()
+#define VLOG(level)  \
+  !VLOG_IS_ON(level) \
+      ? (void)0      \
+      : absl::log_shim::Voidify() & absl::log_shim::Message(absl::LogSeverity::kInfo, __FILE__, __LINE__, level).stream()
 
 #endif  // ABSL_LOG_LOG_H_

@@ -43,9 +43,8 @@ MATCHER_P2(StatusIs, code, message,
                testing::DescribeMatcher<std::string>(message)) {
   const absl::Status& status = internal::GetStatus(arg);
   *result_listener << status.ToString();
-  return status.code() == code &&
-         testing::ExplainMatchResult(testing::MatcherCast<const std::string&>(message), std::string(status.message()),
-                                     result_listener);
+  return status.code() == code && testing::ExplainMatchResult(testing::MatcherCast<const std::string&>(message),
+                                                              std::string(status.message()), result_listener);
 }
 
 MATCHER_P(IsOkAndHolds, value, "is OK and has a value that matches") {
@@ -66,9 +65,9 @@ MATCHER_P(IsOkAndHolds, value, "is OK and has a value that matches") {
   LOCKSTEP_SHIM_ASSERT_OK_AND_ASSIGN_(LOCKSTEP_SHIM_TEST_CONCAT_(lockstep_shim_or_, __LINE__), lhs, expr)
 #define LOCKSTEP_SHIM_TEST_CONCAT_INNER_(a, b) a##b
 #define LOCKSTEP_SHIM_TEST_CONCAT_(a, b) LOCKSTEP_SHIM_TEST_CONCAT_INNER_(a, b)
-#define LOCKSTEP_SHIM_ASSERT_OK_AND_ASSIGN_(tmp, lhs, expr)  \
-  auto tmp = (expr);                                         \
-  ASSERT_THAT(tmp, absl_testing::IsOk());                    \
+#define LOCKSTEP_SHIM_ASSERT_OK_AND_ASSIGN_(tmp, lhs, expr) \
+  auto tmp = (expr);                                        \
+  ASSERT_THAT(tmp, absl_testing::IsOk());                   \
   lhs = *std::move(tmp)
 
 #endif  // ABSL_STATUS_STATUS_MATCHERS_H_

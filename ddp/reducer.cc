@@ -1,0 +1,362 @@
+#include "ddp/reducer.h"
+
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "absl/log/log.h"
+#include "absl/status/status_macros.h"
+#include "absl/strings/str_cat.h"
+#include "ddp/model_agreement.h"
+
+namespace lockstep {
+namespace {
+
+// Elements of the last bucket that carry the reports, one a rank; a group of one tells nobody.
+int64_t TailCount(const Communicator& communicator) { return communicator.size() > 1 ? communicator.size() : 0; }
+
+absl::Status CheckOptions(const DdpOptions& options) {
+  if (options.first_bucket_bytes >= 1 && options.bucket_cap_bytes >= 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("ddp: bucket limits are at least 1 byte, not first_bucket_bytes=", options.first_bucket_bytes,
+                   ", bucket_cap_bytes=", options.bucket_cap_bytes));
+}
+
+absl::Status CheckDevice(const Model& model, const Arena& arena) {
+  for (const ParameterInfo& p : model.parameters()) {
+    if (!p.requires_grad || p.device == arena.device()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("ddp: parameter \"", p.name, "\" is on ", DeviceName(p.device),
+                                                   ", but this transport reduces memory on ", DeviceName(arena.device()),
+                                                   "; move the model, or choose another --ddp_backend"));
+  }
+  return absl::OkStatus();
+}
+
+template <typename F>
+auto DispatchFloat(DType dtype, F f) {
+  return dtype == DType::kF64 ? f(double{}) : f(float{});
+}
+
+void ScaleBuffer(const Buffer& buffer, double factor) {
+  DispatchFloat(buffer.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    T* const data = static_cast<T*>(buffer.data);
+    for (int64_t i = 0; i < buffer.count; ++i) data[i] = static_cast<T>(data[i] * factor);
+  });
+}
+
+void WriteElement(const Buffer& buffer, int64_t index, double value) {
+  DispatchFloat(buffer.dtype,
+                [&](auto tag) { static_cast<decltype(tag)*>(buffer.data)[index] = static_cast<decltype(tag)>(value); });
+}
+
+double ReadElement(const Buffer& buffer, int64_t index) {
+  return DispatchFloat(buffer.dtype,
+                       [&](auto tag) { return static_cast<double>(static_cast<decltype(tag)*>(buffer.data)[index]); });
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Reducer>> Reducer::Create(std::unique_ptr<Communicator> communicator, Model& model,
+                                                         const DdpOptions& options, std::string host) {
+  ABSL_RETURN_IF_ERROR(CheckOptions(options));
+  ABSL_RETURN_IF_ERROR(CheckModel(model));
+  ABSL_RETURN_IF_ERROR(
+      CheckAgreement(*communicator, DescribeModel(model, absl::StrCat("first_bucket_bytes=", options.first_bucket_bytes,
+                                                                      " bucket_cap_bytes=", options.bucket_cap_bytes))));
+  BucketPlan plan =
+      MakeBucketPlan(model.parameters(), options.first_bucket_bytes, options.bucket_cap_bytes, TailCount(*communicator));
+  ABSL_ASSIGN_OR_RETURN(Arena arena, communicator->CreateArena(plan.arena_bytes));
+  ABSL_RETURN_IF_ERROR(CheckDevice(model, arena));
+  ABSL_RETURN_IF_ERROR(BroadcastModel(*communicator, model));
+  std::unique_ptr<Reducer> reducer(
+      new Reducer(std::move(communicator), model, std::move(plan), std::move(arena), std::move(host)));
+  reducer->BindGradients();
+  VLOG(1) << "ddp: buckets=" << reducer->buckets_.size() << " first=" << options.first_bucket_bytes
+          << " cap=" << options.bucket_cap_bytes << " arena_bytes=" << reducer->arena_.bytes();
+  return reducer;
+}
+
+Reducer::Reducer(std::unique_ptr<Communicator> communicator, Model& model, BucketPlan plan, Arena arena, std::string host)
+    : communicator_(std::move(communicator)),
+      model_(model),
+      host_(std::move(host)),
+      arena_(std::move(arena)),
+      tail_offset_(plan.tail_offset),
+      parameters_(new ParameterState[model.parameters().size()]),
+      controls_(static_cast<size_t>(communicator_->size())) {
+  for (Bucket& layout : plan.buckets) {
+    auto bucket = std::make_unique<BucketState>();
+    bucket->memory = arena_.Slice(layout.arena_offset, layout.count, layout.dtype);
+    bucket->name = absl::StrCat("bucket ", buckets_.size());
+    for (const BucketSlot& slot : layout.slots) {
+      ParameterState& parameter = parameters_[slot.parameter];
+      parameter.bucket = static_cast<int>(buckets_.size());
+      parameter.gradient = arena_.Slice(layout.arena_offset + slot.offset * SizeOf(layout.dtype), slot.count, layout.dtype);
+    }
+    bucket->layout = std::move(layout);
+    buckets_.push_back(std::move(bucket));
+  }
+}
+
+Reducer::~Reducer() {
+  model_.SetBackwardObserver(nullptr);
+  // What is in flight still writes to the arena.
+  communicator_->Abort(
+      absl::CancelledError(absl::StrCat("ddp: the engine of rank ", communicator_->rank(), " was destroyed")));
+  for (size_t i = 0; i < model_.parameters().size(); ++i) {
+    if (parameters_[i].bucket >= 0) model_.BindGradient(static_cast<int>(i), Buffer());
+  }
+}
+
+void Reducer::BindGradients() {
+  for (size_t i = 0; i < model_.parameters().size(); ++i) {
+    if (parameters_[i].bucket >= 0) model_.BindGradient(static_cast<int>(i), parameters_[i].gradient);
+  }
+  model_.SetBackwardObserver(this);
+}
+
+// --- Begin
+// ------------------------------------------------------------------------------------------------------------------
+
+absl::Status Reducer::Begin(const StepOptions& options) {
+  if (phase_.load(std::memory_order_relaxed) != Phase::kIdle) {
+    RecordFault(StepFault::kBegunTwice, -1);
+    return AtHost(JoinReports(stats_.synchronized_steps, {{StepFault::kBegunTwice, -1}}, model_.parameters()));
+  }
+  if (control_.micro_batches == 0) BeginGroup();
+  AddWeight(options.weight);
+  gradients_ready_.store(0, std::memory_order_relaxed);
+  backward_ends_.store(0, std::memory_order_relaxed);
+  for (const auto& bucket : buckets_) {
+    bucket->pending.store(static_cast<int>(bucket->layout.slots.size()), std::memory_order_relaxed);
+    for (const BucketSlot& slot : bucket->layout.slots)
+      parameters_[slot.parameter].ready.store(false, std::memory_order_relaxed);
+  }
+  finishing_.store(false, std::memory_order_relaxed);
+  next_bucket_ = 0;
+  control_state_ = Control::kPending;
+  if (options.sync && !alone()) StartControl();
+  phase_.store(options.sync ? Phase::kSynchronizing : Phase::kAccumulating, std::memory_order_release);
+  return absl::OkStatus();
+}
+
+void Reducer::BeginGroup() {
+  for (size_t i = 0; i < model_.parameters().size(); ++i) {
+    if (parameters_[i].bucket >= 0) model_.ClearGradient(static_cast<int>(i));
+  }
+}
+
+// The accumulated gradient is a plain sum of the micro-batches' mean gradients, in units of the last weight. When the weight
+// changes, what is there is brought to the new unit, so that in the end the sum is that of the samples.
+void Reducer::AddWeight(double weight) {
+  weight_ = weight;
+  control_.micro_batches += 1;
+  if (!std::isfinite(weight) || weight < 0) {
+    RecordFault(StepFault::kBadWeight, -1);
+    weight_ = 0;
+  }
+  if (weight_ == 0) return;
+  if (control_.total_weight > 0 && control_.last_weight != weight_) Scale(control_.last_weight / weight_);
+  control_.last_weight = weight_;
+  control_.total_weight += weight_;
+}
+
+void Reducer::StartControl() {
+  control_.fault = fault_.load(std::memory_order_relaxed);
+  const ConstBuffer in(&control_, kStepControlFields, DType::kF64);
+  const Buffer out{controls_.data(), kStepControlFields * static_cast<int64_t>(size()), DType::kF64, Device()};
+  control_work_ = communicator_->AllGather(in, out, {.name = "step control"});
+}
+
+// --- Backward
+// ---------------------------------------------------------------------------------------------------------------
+
+void Reducer::OnGradientReady(int parameter, Stream) {
+  ParameterState& state = parameters_[parameter];
+  if (state.bucket < 0) return;
+  const Phase phase = phase_.load(std::memory_order_acquire);
+  if (phase == Phase::kIdle) return RecordFault(StepFault::kStrayBackward, parameter);
+  if (state.ready.exchange(true, std::memory_order_relaxed)) return RecordFault(StepFault::kSecondBackward, parameter);
+  gradients_ready_.fetch_add(1, std::memory_order_relaxed);
+  if (phase == Phase::kAccumulating) return;
+  const bool complete = buckets_[state.bucket]->pending.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  if (complete) Advance();
+}
+
+void Reducer::OnBackwardEnd() {
+  if (phase_.load(std::memory_order_acquire) == Phase::kIdle) return RecordFault(StepFault::kStrayBackward, -1);
+  if (backward_ends_.fetch_add(1, std::memory_order_relaxed) > 0) RecordFault(StepFault::kSecondBackward, -1);
+  if (phase_.load(std::memory_order_relaxed) == Phase::kSynchronizing) Advance();
+}
+
+// See Note [Hand-over].
+void Reducer::Advance() {
+  if (alone() || requests_.fetch_add(1, std::memory_order_acq_rel) != 0) return;
+  uint32_t seen = 1;
+  do {
+    StartReadyBuckets();
+  } while (!requests_.compare_exchange_strong(seen, 0, std::memory_order_acq_rel));
+}
+
+// See Note [Launch order].
+void Reducer::StartReadyBuckets() {
+  const bool finishing = finishing_.load(std::memory_order_acquire);
+  const size_t end = finishing ? buckets_.size() : buckets_.size() - 1;
+  while (next_bucket_ < end && (finishing || buckets_[next_bucket_]->pending.load(std::memory_order_acquire) == 0)) {
+    if (!ControlArrived()) return;
+    StartBucket(*buckets_[next_bucket_]);
+    ++next_bucket_;
+  }
+}
+
+// Whether all ranks' weights are here and agree. Never waits: a bucket that is complete before them starts with the next
+// hook.
+bool Reducer::ControlArrived() {
+  if (control_state_ == Control::kPending && control_work_.Done()) {
+    absl::StatusOr<double> weight_sum = control_work_.Wait();
+    if (weight_sum.status().ok()) weight_sum = AgreeOnStep(stats_.synchronized_steps, controls_, model_.parameters());
+    if (weight_sum.ok()) factor_ = ContributionFactor(control_, *weight_sum);
+    control_state_ = weight_sum.ok() ? Control::kAgreed : Control::kRefused;
+  }
+  return control_state_ == Control::kAgreed;
+}
+
+void Reducer::StartBucket(BucketState& bucket) {
+  CallOptions call;
+  call.name = bucket.name;
+  call.premultiplier = factor_;
+  bucket.work = communicator_->AllReduce(bucket.memory, bucket.memory, ReduceOp::kPremulSum, call);
+  ++stats_.buckets_reduced;
+  if (backward_ends_.load(std::memory_order_relaxed) == 0) ++stats_.buckets_started_in_backward;
+}
+
+// --- Finish
+// -----------------------------------------------------------------------------------------------------------------
+
+absl::Status Reducer::Finish() {
+  const Phase phase = phase_.load(std::memory_order_relaxed);
+  CheckBackward();
+  phase_.store(Phase::kIdle, std::memory_order_release);
+  if (phase == Phase::kAccumulating) {
+    const StepReport report = DecodeReport(fault_.load(std::memory_order_relaxed));
+    if (report.fault == StepFault::kNone) return absl::OkStatus();
+    return AtHost(absl::FailedPreconditionError(
+        absl::StrCat("ddp: accumulating: ", DescribeReport(communicator_->rank(), report, model_.parameters()))));
+  }
+  absl::Status status = alone() ? FinishAlone() : FinishWithPeers();
+  EndGroup();
+  return status;
+}
+
+void Reducer::CheckBackward() {
+  const bool ran =
+      gradients_ready_.load(std::memory_order_acquire) > 0 || backward_ends_.load(std::memory_order_acquire) > 0;
+  if (weight_ > 0 && !ran) RecordFault(StepFault::kNoBackward, -1);
+  if (weight_ == 0 && ran) RecordFault(StepFault::kBackwardWithoutSamples, -1);
+}
+
+// Gradients that no backward of the group wrote: a rank without samples contributes zeros; else the model has a hole.
+void Reducer::FillHoles() {
+  for (size_t i = 0; i < model_.parameters().size(); ++i) {
+    const int parameter = static_cast<int>(i);
+    if (parameters_[i].bucket < 0 || model_.HasGradient(parameter)) continue;
+    if (control_.total_weight > 0) RecordFault(StepFault::kMissingGradient, parameter);
+    const Buffer& gradient = parameters_[i].gradient;
+    if (gradient.count > 0) std::memset(gradient.data, 0, static_cast<size_t>(gradient.bytes()));
+    model_.MarkGradientWritten(parameter);
+  }
+}
+
+void Reducer::WriteReport() {
+  const Buffer& last = buckets_.back()->memory;
+  for (int rank = 0; rank < size(); ++rank) {
+    const bool mine = rank == communicator_->rank();
+    WriteElement(last, tail_offset_ + rank, mine ? fault_.load(std::memory_order_relaxed) : 0);
+  }
+}
+
+absl::Status Reducer::FinishAlone() {
+  FillHoles();
+  const StepReport report = DecodeReport(fault_.load(std::memory_order_relaxed));
+  ABSL_RETURN_IF_ERROR(AtHost(JoinReports(stats_.synchronized_steps, {report}, model_.parameters())));
+  ABSL_ASSIGN_OR_RETURN(const double weight_sum, AgreeOnStep(stats_.synchronized_steps, {control_}, model_.parameters()));
+  Scale(ContributionFactor(control_, weight_sum));
+  return absl::OkStatus();
+}
+
+absl::Status Reducer::FinishWithPeers() {
+  if (absl::Status status = control_work_.Wait(); !status.ok()) return AtHost(std::move(status));
+  if (absl::StatusOr<double> agreed = AgreeOnStep(stats_.synchronized_steps, controls_, model_.parameters()); !agreed.ok()) {
+    return agreed.status();
+  }
+  FillHoles();
+  WriteReport();
+  finishing_.store(true, std::memory_order_release);
+  Advance();
+  absl::Status first;
+  for (const auto& bucket : buckets_) first.Update(bucket->work.Wait());
+  if (!first.ok()) return AtHost(std::move(first));
+  return ReadReports();
+}
+
+// A rank's report was multiplied by its factor on the way; the product of a small integer and a factor, divided by it, is
+// that integer again to far less than one half.
+absl::Status Reducer::ReadReports() {
+  double weight_sum = 0;
+  for (const StepControl& control : controls_) weight_sum += control.total_weight;
+  const Buffer& last = buckets_.back()->memory;
+  std::vector<StepReport> reports;
+  for (int rank = 0; rank < size(); ++rank) {
+    const double arrived = ReadElement(last, tail_offset_ + rank);
+    if (arrived == 0) continue;
+    reports.resize(static_cast<size_t>(size()));
+    reports[rank] = DecodeReport(static_cast<int>(std::lround(arrived / ContributionFactor(controls_[rank], weight_sum))));
+  }
+  return JoinReports(stats_.synchronized_steps, reports, model_.parameters());
+}
+
+void Reducer::EndGroup() {
+  control_ = StepControl();
+  fault_.store(0, std::memory_order_relaxed);
+  ++stats_.synchronized_steps;
+}
+
+void Reducer::Abandon() {
+  phase_.store(Phase::kIdle, std::memory_order_release);
+  communicator_->Abort(
+      absl::CancelledError(absl::StrCat("ddp step ", stats_.synchronized_steps, ": rank ", communicator_->rank(), " (host ",
+                                        host_, ") left the step without Finish")));
+}
+
+void Reducer::RecordFault(StepFault fault, int parameter) {
+  int none = 0;  // the first fault is the one to tell
+  fault_.compare_exchange_strong(none, EncodeReport({fault, parameter}), std::memory_order_relaxed);
+}
+
+void Reducer::Scale(double factor) {
+  if (factor == 1) return;
+  for (size_t i = 0; i < model_.parameters().size(); ++i) {
+    if (parameters_[i].bucket >= 0 && model_.HasGradient(static_cast<int>(i))) ScaleBuffer(parameters_[i].gradient, factor);
+  }
+}
+
+absl::Status Reducer::AtHost(absl::Status status) const {
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat(status.message(), " [host ", host_, "]"));
+}
+
+DdpStats Reducer::stats() const { return stats_; }
+
+std::string Reducer::DescribeBuckets() const {
+  std::string text;
+  for (const auto& bucket : buckets_) {
+    absl::StrAppend(&text, bucket->name, ": ", DescribeBuffer(bucket->memory));
+    for (const BucketSlot& slot : bucket->layout.slots)
+      absl::StrAppend(&text, " ", model_.parameters()[slot.parameter].name);
+    absl::StrAppend(&text, "\n");
+  }
+  return text;
+}
+
+}  // namespace lockstep
