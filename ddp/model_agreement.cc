@@ -41,7 +41,7 @@ std::string DescribeTensor(absl::string_view kind, size_t position, absl::string
 }
 
 absl::Status CheckTensor(absl::string_view kind, absl::string_view name, absl::Span<const int64_t> shape,
-                         absl::flat_hash_set<std::string>& names) {
+                         const Buffer& value, absl::flat_hash_set<std::string>& names) {
   if (name.empty())
     return absl::InvalidArgumentError(absl::StrCat("ddp: a ", kind, " has no name; give each one of its own"));
   if (!names.insert(std::string(name)).second) {
@@ -51,6 +51,10 @@ absl::Status CheckTensor(absl::string_view kind, absl::string_view name, absl::S
   if (std::any_of(shape.begin(), shape.end(), [](int64_t d) { return d < 0; })) {
     return absl::InvalidArgumentError(
         absl::StrCat("ddp: ", kind, " \"", name, "\" has the shape [", absl::StrJoin(shape, ","), "]; dimensions are >= 0"));
+  }
+  if (value.count != ElementCount(shape)) {
+    return absl::InvalidArgumentError(absl::StrCat("ddp: ", kind, " \"", name, "\" of shape [", absl::StrJoin(shape, ","),
+                                                   "] has a value of ", value.count, " elements"));
   }
   return absl::OkStatus();
 }
@@ -80,21 +84,27 @@ absl::StatusOr<Description> Share(Communicator& communicator, int root, const st
 
 }  // namespace
 
-absl::Status CheckModel(const Model& model) {
+absl::Status CheckModel(Model& model) {
   absl::flat_hash_set<std::string> names;
   bool trainable = false;
-  for (const ParameterInfo& p : model.parameters()) {
-    ABSL_RETURN_IF_ERROR(CheckTensor("parameter", p.name, p.shape, names));
+  const auto parameters = model.parameters();
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const ParameterInfo& p = parameters[i];
+    ABSL_RETURN_IF_ERROR(CheckTensor("parameter", p.name, p.shape, model.ParameterValue(static_cast<int>(i)), names));
     if (!p.requires_grad) continue;
     trainable = true;
     if (absl::Status status = CheckReduction(p.dtype, ReduceOp::kPremulSum); !status.ok()) {
       return absl::InvalidArgumentError(absl::StrCat("ddp: parameter \"", p.name, "\": ", status.message()));
     }
   }
-  for (const BufferInfo& b : model.buffers()) ABSL_RETURN_IF_ERROR(CheckTensor("buffer", b.name, b.shape, names));
+  const auto buffers = model.buffers();
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    ABSL_RETURN_IF_ERROR(
+        CheckTensor("buffer", buffers[i].name, buffers[i].shape, model.BufferValue(static_cast<int>(i)), names));
+  }
   if (trainable) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("ddp: none of the model's ", model.parameters().size(),
-                                                 " parameters requires a gradient; nothing to average"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("ddp: none of the model's ", parameters.size(), " parameters requires a gradient; nothing to average"));
 }
 
 Description DescribeModel(const Model& model, absl::string_view options) {

@@ -14,7 +14,7 @@ namespace lockstep {
 
 // INVALID_ARGUMENT if the model itself cannot be trained: no parameter requires a gradient, a name is empty or occurs twice,
 // a value's count is not its shape's product, a gradient's dtype is one that no reduction takes. Local.
-absl::Status CheckModel(const Model& model);
+absl::Status CheckModel(Model& model);
 
 // One line for each thing that must be equal: first `options`, then every parameter and buffer in order.
 std::vector<std::string> DescribeModel(const Model& model, absl::string_view options);

@@ -59,11 +59,15 @@ double ReadElement(const Buffer& buffer, int64_t index) {
 
 absl::StatusOr<std::unique_ptr<Reducer>> Reducer::Create(std::unique_ptr<Communicator> communicator, Model& model,
                                                          const DdpOptions& options, std::string host) {
-  ABSL_RETURN_IF_ERROR(CheckOptions(options));
-  ABSL_RETURN_IF_ERROR(CheckModel(model));
-  ABSL_RETURN_IF_ERROR(
-      CheckAgreement(*communicator, DescribeModel(model, absl::StrCat("first_bucket_bytes=", options.first_bucket_bytes,
-                                                                      " bucket_cap_bytes=", options.bucket_cap_bytes))));
+  // A model that is wrong on this rank only is a difference that all ranks hear of.
+  absl::Status valid = CheckOptions(options);
+  valid.Update(CheckModel(model));
+  ABSL_RETURN_IF_ERROR(CheckAgreement(
+      *communicator,
+      valid.ok() ? DescribeModel(model, absl::StrCat("first_bucket_bytes=", options.first_bucket_bytes,
+                                                     " bucket_cap_bytes=", options.bucket_cap_bytes))
+                 : std::vector<std::string>{absl::StrCat("a model that cannot be trained (", valid.message(), ")")}));
+  ABSL_RETURN_IF_ERROR(valid);
   BucketPlan plan =
       MakeBucketPlan(model.parameters(), options.first_bucket_bytes, options.bucket_cap_bytes, TailCount(*communicator));
   ABSL_ASSIGN_OR_RETURN(Arena arena, communicator->CreateArena(plan.arena_bytes));

@@ -2,10 +2,11 @@
 //
 // The life of a step, for 2 ranks and parameters a b c in buckets {c} {b a}:
 //   Begin    starts the all-gather of every rank's weight; it runs while forward does
-//   c ready  completes bucket 0: its all-reduce starts at once, from inside the hook, premultiplied by weight / sum of
-//   weights b ready  one decrement a ready  completes bucket 1, the last: it waits for Finish, since its tail carries this
-//   rank's report on the step Finish   writes the tail, starts what is missing (zeros where no gradient came, so that no
-//   rank waits), waits for all
+//   c ready  completes bucket 0: its all-reduce starts at once, from inside the hook, premultiplied by this rank's weight
+//            over the sum of weights
+//   b ready  one decrement
+//   a ready  completes bucket 1, the last: it waits for Finish, since its tail carries this rank's report on the step
+//   Finish   writes the tail, starts what is missing (zeros where no gradient came, so that no rank waits), waits for all
 //
 // Note [Launch order]: buckets start strictly in the plan's order, which is equal on all ranks; a complete bucket waits for
 // the ones before it. Nothing else orders operations between ranks, and nothing is negotiated.
