@@ -16,6 +16,9 @@ def _system(ctx):
         ctx.file(path, ctx.read(label))
 
 def _archive(ctx):
+    if not ctx.attr.urls:
+        fail("\n%s has no pinned archive in third_party/versions.bzl. " % ctx.name +
+             "Build with --config=system and the package %s, or declare the repository before lockstep_dependencies()." % ctx.attr.system_package)
     ctx.download_and_extract(
         url = ctx.attr.urls,
         sha256 = ctx.attr.sha256,
@@ -35,13 +38,13 @@ dependency = repository_rule(
     implementation = _dependency_impl,
     attrs = {
         "archive_build_file": attr.label(doc = "BUILD file laid over the archive where it brings none of its own."),
-        "sha256": attr.string(mandatory = True),
+        "sha256": attr.string(),
         "strip_prefix": attr.string(),
         "system_build_files": attr.label_keyed_string_dict(doc = "Overlay file -> the BUILD file that it becomes."),
         "system_package": attr.string(doc = "Name of Debian's package, for the error.", mandatory = True),
         "system_probes": attr.string_list(doc = "Files that prove the package is installed.", mandatory = True),
         "system_symlinks": attr.string_dict(doc = "Name in the repository -> the system's file it links to."),
-        "urls": attr.string_list(mandatory = True),
+        "urls": attr.string_list(doc = "Where the archive is; none if this dependency is not pinned."),
     },
     environ = ["LOCKSTEP_DEPS"],
     doc = "A third-party library under one repository name, whichever way it is found.",

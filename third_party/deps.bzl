@@ -8,7 +8,7 @@ _ABSEIL_PACKAGES = ["base", "container", "debugging", "flags", "functional", "nu
 def _dependency(name, **kwargs):
     if native.existing_rule(name):
         return  # the workspace that depends on us has chosen its own
-    pin = LEGACY.get(name, struct(urls = ["http://pin.missing"], sha256 = "", strip_prefix = ""))
+    pin = LEGACY.get(name, struct(urls = [], sha256 = "", strip_prefix = ""))  # without one, the rule says so when it is used
     dependency(name = name, urls = pin.urls, sha256 = pin.sha256, strip_prefix = pin.strip_prefix, **kwargs)
 
 def _bazel_4_repositories():
@@ -23,8 +23,8 @@ def _bazel_4_repositories():
             "@lockstep//third_party/bazel:remote_coverage_tools/tools.BUILD": "BUILD.bazel",
         })
 
-def _system_toolchain_repositories():
-    """rules_java and platforms: Bazel 4 loads them while it resolves toolchains, whatever the language built."""
+def _bazel_rule_repositories():
+    """rules_java and platforms, which Bazel 4 loads while it resolves toolchains, whatever the language; and skylib."""
     _dependency(
         name = "rules_java",
         system_package = "bazel-rules-java",
@@ -38,14 +38,22 @@ def _system_toolchain_repositories():
         system_symlinks = {d: "/usr/share/bazel/tools/platforms/" + d for d in ["BUILD", "cpu", "os"]},
     )
 
+    # Loaded by Abseil's own BUILD files.
+    _dependency(
+        name = "bazel_skylib",
+        system_package = "bazel-skylib",
+        system_probes = ["/usr/share/bazel/tools/skylib/lib/selects.bzl"],
+        system_symlinks = {d: "/usr/share/bazel/tools/skylib/" + d for d in ["BUILD", "bzl_library.bzl", "lib", "rules"]},
+    )
+
 def lockstep_dependencies():
     """Declares what is not declared yet."""
     _bazel_4_repositories()
-    _system_toolchain_repositories()
+    _bazel_rule_repositories()
     _dependency(
         name = "com_google_absl",
         system_package = "libabsl-dev",
-        system_probes = ["/usr/include/absl/base/config.h"],
+        system_probes = ["/usr/include/absl/functional/any_invocable.h"],
         system_build_files = {"@lockstep//third_party/abseil:%s.BUILD" % p: "absl/%s/BUILD.bazel" % p for p in _ABSEIL_PACKAGES},
     )
     _dependency(
@@ -53,6 +61,7 @@ def lockstep_dependencies():
         system_package = "libprotobuf-dev protobuf-compiler",
         system_probes = ["/usr/include/google/protobuf/message.h", "/usr/bin/protoc"],
         system_symlinks = {"protoc": "/usr/bin/protoc"},
+        archive_build_file = "@lockstep//third_party/protobuf:archive.BUILD",
         system_build_files = {"@lockstep//third_party/protobuf:system.BUILD": "BUILD.bazel"},
     )
     _dependency(
@@ -71,6 +80,7 @@ def lockstep_dependencies():
         name = "gloo",
         system_package = "libgloo-dev",
         system_probes = ["/usr/include/gloo/allreduce.h"],
+        archive_build_file = "@lockstep//third_party/gloo:archive.BUILD",
         system_build_files = {"@lockstep//third_party/gloo:system.BUILD": "BUILD.bazel"},
     )
     _dependency(
@@ -78,17 +88,20 @@ def lockstep_dependencies():
         system_package = "libeigen3-dev",
         system_probes = ["/usr/include/eigen3/Eigen/Core"],
         system_symlinks = {"eigen3": "/usr/include/eigen3"},
+        archive_build_file = "@lockstep//third_party/eigen:archive.BUILD",
         system_build_files = {"@lockstep//third_party/eigen:system.BUILD": "BUILD.bazel"},
     )
     _dependency(
         name = "nlohmann_json",
         system_package = "nlohmann-json3-dev",
         system_probes = ["/usr/include/nlohmann/json.hpp"],
+        archive_build_file = "@lockstep//third_party/nlohmann_json:archive.BUILD",
         system_build_files = {"@lockstep//third_party/nlohmann_json:system.BUILD": "BUILD.bazel"},
     )
     _dependency(
         name = "zlib",
         system_package = "zlib1g-dev",
         system_probes = ["/usr/include/zlib.h"],
+        archive_build_file = "@lockstep//third_party/zlib:archive.BUILD",
         system_build_files = {"@lockstep//third_party/zlib:system.BUILD": "BUILD.bazel"},
     )
