@@ -14,11 +14,10 @@
 #include <memory>
 #include <string>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "transports/store/store.h"
 #include "transports/transport.h"
 
@@ -36,8 +35,10 @@ struct RankInfo {
 class ProcessGroup {
  public:
   // Takes over a connected communicator and what it lives on (the store and, on rank 0, its server; may be null for a
-  // communicator that needs none). Programs call InitProcessGroup instead; tests and own launchers may build one directly.
-  ProcessGroup(RankInfo info, std::string backend, std::unique_ptr<Communicator> communicator, std::shared_ptr<Store> store);
+  // communicator that needs none). The ranks say goodbye in `store` under "goodbye/...", so give each group a PrefixStore.
+  // `timeout` bounds Destroy. Programs call InitProcessGroup instead; tests and own launchers may build one directly.
+  ProcessGroup(RankInfo info, std::string backend, std::unique_ptr<Communicator> communicator, std::shared_ptr<Store> store,
+               absl::Duration timeout = absl::Minutes(10));
   // Like Destroy, but without waiting for peers: those that still communicate get UNAVAILABLE.
   ~ProcessGroup();
   ProcessGroup(const ProcessGroup&) = delete;
@@ -60,16 +61,19 @@ class ProcessGroup {
   absl::Status Recv(Buffer out, int from, int tag, const CallOptions& options = {});
 
   // Ends the group: waits (up to the group's timeout) until all ranks have come here, so that no rank takes the store away
-  // from another, then disconnects. Every later call, a second Destroy too, is FAILED_PRECONDITION.
+  // from another, then disconnects. Disconnects on an error as well, which then tells who was missing. Every later call, a
+  // second Destroy too, is FAILED_PRECONDITION.
   absl::Status Destroy();
 
  private:
-  absl::Status Run(absl::string_view what, Work work);
+  absl::Status Finish(Work work);
   absl::Status CheckAlive(absl::string_view what) const;
-  absl::Status Annotate(absl::Status status) const;
+  absl::Status Annotate(const absl::Status& status) const;
+  absl::Status SayGoodbye(absl::Time deadline);
 
   const RankInfo info_;
   const std::string backend_;
+  const absl::Duration timeout_;
   std::shared_ptr<Store> store_;                // outlives communicator_
   std::unique_ptr<Communicator> communicator_;  // null once destroyed
 };
