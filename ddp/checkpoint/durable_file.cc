@@ -121,9 +121,9 @@ absl::Status MakeFolderDurably(FileSystem& files, const std::string& path) {
   struct stat status;
   if (::stat(path.c_str(), &status) == 0) return S_ISDIR(status.st_mode) ? absl::OkStatus() : Check(-ENOTDIR, "mkdir", path);
   const std::string parent = FolderOf(path);
-  if (parent != path) ABSL_RETURN_IF_ERROR(MakeFolderDurably(files, parent));
+  ABSL_RETURN_IF_ERROR(MakeFolderDurably(files, parent));
   const int made = files.MakeDirectory(path);
-  if (made != -EEXIST) ABSL_RETURN_IF_ERROR(Check(made, "mkdir", path));
+  ABSL_RETURN_IF_ERROR(Check(made == -EEXIST ? 0 : made, "mkdir", path));  // another process was quicker
   return SyncFolder(files, parent);
 }
 
