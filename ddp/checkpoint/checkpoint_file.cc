@@ -52,7 +52,8 @@ std::vector<absl::string_view> Seal(std::string& head, const SafetensorsHeader& 
   for (const SafetensorsEntry& entry : header.tensors) pieces.push_back(data[entry.name]);
   uint32_t checksum = 0;
   for (const absl::string_view piece : pieces) checksum = UpdateChecksum(checksum, piece);
-  head.replace(head.find(kChecksumText) + kChecksumText.size(), kNoChecksum.size(), ChecksumDigits(checksum));
+  head.replace(absl::string_view(head).find(kChecksumText) + kChecksumText.size(), kNoChecksum.size(),
+               ChecksumDigits(checksum));
   return pieces;
 }
 
