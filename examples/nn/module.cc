@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/log/check.h"
-#include "absl/strings/str_cat.h"
 
 namespace nn {
 
@@ -86,22 +85,6 @@ void Module<T>::BindValue(int parameter, lockstep::Buffer storage) {
   if (target != p.value) std::copy_n(p.value, p.rows * p.columns, target);
   p.value = target;
   p.own_value = {};
-}
-
-template <typename T>
-std::vector<lockstep::StateTensor> Module<T>::StateTensors() {
-  std::vector<lockstep::StateTensor> tensors;
-  for (size_t i = 0; i < infos_.size(); ++i) {
-    tensors.push_back({infos_[i].name, infos_[i].shape, ParameterValue(static_cast<int>(i))});
-  }
-  return tensors;
-}
-
-template <typename T>
-absl::Status Module<T>::SetStateValues(const lockstep::StateValues& values) {
-  if (values.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "a network has no state but its parameters; the checkpoint also gives it \"", values.begin()->first, "\""));
 }
 
 template class Module<float>;

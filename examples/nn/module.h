@@ -16,21 +16,18 @@
 #define LOCKSTEP_EXAMPLES_NN_MODULE_H_
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "ddp/model.h"
-#include "ddp/stateful.h"
 #include "examples/nn/matrix.h"
 
 namespace nn {
 
 // T is float or double.
 template <typename T>
-class Module : public lockstep::Model, public lockstep::Stateful {
+class Module : public lockstep::Model {
  public:
   Module() = default;
   Module(const Module&) = delete;  // layers know their module by its address
@@ -59,11 +56,6 @@ class Module : public lockstep::Model, public lockstep::Stateful {
   void ClearGradient(int parameter) override { parameters_[parameter].has_gradient = false; }
   void MarkGradientWritten(int parameter) override { parameters_[parameter].has_gradient = true; }
   void SetBackwardObserver(lockstep::BackwardObserver* observer) override { observer_ = observer; }
-
-  // lockstep::Stateful: the parameters, under their names.
-  std::vector<lockstep::StateTensor> StateTensors() override;
-  lockstep::StateValues GetStateValues() const override { return {}; }
-  absl::Status SetStateValues(const lockstep::StateValues& values) override;
 
  private:
   struct Parameter {

@@ -1,10 +1,8 @@
 #include "examples/nn/module.h"
 
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/status/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -12,7 +10,6 @@ namespace nn {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 template <typename T>
 std::vector<T> Elements(MatrixView<T> view) {
@@ -124,22 +121,6 @@ TEST(Module, TheObserverHearsOfBackwardUntilItIsTakenAway) {
   module.SetBackwardObserver(nullptr);
   module.BackwardEnd();
   EXPECT_THAT(recorder.events, ElementsAre("0", "end"));
-}
-
-TEST(Module, ItsStateIsItsParametersUnderTheirNames) {
-  Module<float> module;
-  module.AddParameter("w", {2, 1});
-  module.AddParameter("b", {1});
-  const std::vector<lockstep::StateTensor> state = module.StateTensors();
-  ASSERT_EQ(state.size(), 2u);
-  EXPECT_EQ(state[0].name, "w");
-  EXPECT_THAT(state[0].shape, ElementsAre(2, 1));
-  EXPECT_EQ(state[0].data.data, module.Value(0).data());
-  EXPECT_EQ(state[1].name, "b");
-  EXPECT_TRUE(module.GetStateValues().empty());
-  EXPECT_THAT(module.SetStateValues({}), absl_testing::IsOk());
-  EXPECT_THAT(module.SetStateValues({{"epoch", "3"}}),
-              absl_testing::StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"epoch\"")));
 }
 
 TEST(ModuleDeathTest, AParameterOfThreeDimensionsEndsTheProgramWithItsName) {

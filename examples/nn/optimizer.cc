@@ -26,8 +26,8 @@ ArrayView<T> Elements(std::vector<T>& values) {
 template <typename T>
 absl::Status Optimizer<T>::SetStateValues(const lockstep::StateValues& values) {
   if (values.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "an optimizer has no state but its tensors; the checkpoint also gives it \"", values.begin()->first, "\""));
+  return absl::DataLossError(absl::StrCat("an optimizer has no state but its tensors; the checkpoint also gives it \"",
+                                          values.begin()->first, "\""));
 }
 
 template <typename T>

@@ -32,6 +32,7 @@ class Optimizer : public lockstep::Stateful {
   virtual void Step() = 0;
 
   lockstep::StateValues GetStateValues() const override { return {}; }
+  // DATA_LOSS if there is any: an optimizer has tensors only.
   absl::Status SetStateValues(const lockstep::StateValues& values) override;
 
  protected:

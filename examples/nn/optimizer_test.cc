@@ -179,7 +179,7 @@ TEST(Optimizer, RefusesValuesThatAreNotItsOwn) {
   AddTwoAndAFrozenParameter(module);
   Sgd<float> sgd(module);
   EXPECT_THAT(sgd.SetStateValues({{"epoch", "3"}}),
-              absl_testing::StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"epoch\"")));
+              absl_testing::StatusIs(absl::StatusCode::kDataLoss, HasSubstr("\"epoch\"")));
 }
 
 }  // namespace
