@@ -219,7 +219,7 @@ void Tape<T>::BackwardAdd(Node& node) {
   if (b.requires_grad && b.rows == node.rows) Contribute(node.b, node.Gradient());
   if (b.requires_grad && b.rows != node.rows) Contribute(node.b, node.Gradient().colwise().sum());
   if (!a.requires_grad) return;
-  if (a.operation == Operation::kParameter || a.missing > 1 || a.has_gradient) {
+  if (a.operation == Operation::kParameter || a.has_gradient) {
     Contribute(node.a, node.Gradient());
   } else {  // the same matrix, which nobody needs any more: handed on instead of copied
     std::swap(a.own_gradient, node.own_gradient);

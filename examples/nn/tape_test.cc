@@ -256,6 +256,7 @@ TEST(Tape, AFrozenParameterAndOneThatTheLossDoesNotDependOnGetNoGradient) {
   Tape<double> tape(module);
   const Variable sum = tape.Add(tape.Parameter(0), tape.Parameter(1));
   tape.Add(sum, tape.Parameter(2));  // computed, but not part of the loss
+  tape.Relu(tape.Parameter(1));      // nor is this, which must not keep "bias" waiting
   tape.Backward(tape.SoftmaxCrossEntropy(sum, labels));
   EXPECT_THAT(recorder.ready, ElementsAre(1));
   EXPECT_FALSE(module.HasGradient(0));
