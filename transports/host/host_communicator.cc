@@ -1,0 +1,143 @@
+#include "transports/host/host_communicator.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "absl/status/status_macros.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+
+namespace lockstep {
+namespace {
+
+// Works of refused operations count down from here; -1 is a Work that stands for none.
+constexpr int64_t kFirstRefused = -2;
+
+}  // namespace
+
+Work HostCommunicator::AllReduce(ConstBuffer in, Buffer out, ReduceOp op, const CallOptions& options) {
+  Operation operation;
+  operation.kind = OperationKind::kAllReduce;
+  operation.in = in;
+  operation.out = out;
+  operation.op = op;
+  operation.premultiplier = options.premultiplier;
+  return Issue(operation, options);
+}
+
+Work HostCommunicator::Broadcast(Buffer inout, int root, const CallOptions& options) {
+  Operation operation;
+  operation.kind = OperationKind::kBroadcast;
+  operation.in = inout;
+  operation.out = inout;
+  operation.peer = root;
+  return Issue(operation, options);
+}
+
+Work HostCommunicator::AllGather(ConstBuffer in, Buffer out, const CallOptions& options) {
+  Operation operation;
+  operation.kind = OperationKind::kAllGather;
+  operation.in = in;
+  operation.out = out;
+  return Issue(operation, options);
+}
+
+Work HostCommunicator::Barrier(const CallOptions& options) {
+  Operation operation;
+  operation.kind = OperationKind::kBarrier;
+  return Issue(operation, options);
+}
+
+Work HostCommunicator::Send(ConstBuffer in, int to, int tag, const CallOptions& options) {
+  Operation operation;
+  operation.kind = OperationKind::kSend;
+  operation.in = in;
+  operation.peer = to;
+  operation.tag = tag;
+  return Issue(operation, options);
+}
+
+Work HostCommunicator::Recv(Buffer out, int from, int tag, const CallOptions& options) {
+  Operation operation;
+  operation.kind = OperationKind::kRecv;
+  operation.out = out;
+  operation.peer = from;
+  operation.tag = tag;
+  return Issue(operation, options);
+}
+
+Work HostCommunicator::Issue(Operation& operation, const CallOptions& options) {
+  operation.SetName(options.name);
+  if (options.timeout < absl::ZeroDuration()) {
+    return Refuse(operation, absl::InvalidArgumentError(absl::StrCat("the timeout ", absl::FormatDuration(options.timeout),
+                                                                     " is negative; 0 means the communicator's own")));
+  }
+  if (absl::Status status = CheckOperation(operation, rank_, size_); !status.ok()) return Refuse(operation, status);
+  const absl::Duration timeout = options.timeout == absl::ZeroDuration() ? timeout_ : options.timeout;
+  operation.deadline = timeout == absl::InfiniteDuration() ? absl::InfiniteFuture() : absl::Now() + timeout;
+  return Work(this, Start(operation));
+}
+
+Work HostCommunicator::Refuse(const Operation& operation, const absl::Status& why) {
+  absl::MutexLock lock(&mu_);
+  refusals_[refused_ % kRemembered] =
+      absl::Status(why.code(), absl::StrCat("rank ", rank_, ": ", DescribeOperation(operation), ": ", why.message()));
+  return Work(this, kFirstRefused - refused_++);
+}
+
+absl::Status HostCommunicator::WaitFor(int64_t sequence) {
+  if (sequence > kFirstRefused) return WaitForStarted(sequence);
+  absl::MutexLock lock(&mu_);
+  const int64_t number = kFirstRefused - sequence;
+  return refused_ - number > kRemembered ? absl::OkStatus() : refusals_[number % kRemembered];
+}
+
+bool HostCommunicator::IsDone(int64_t sequence) const { return sequence <= kFirstRefused || IsStartedDone(sequence); }
+
+absl::StatusOr<std::unique_ptr<Communicator>> HostCommunicator::Split(int color, int key) {
+  std::vector<int32_t> all(2 * static_cast<size_t>(size_));
+  const std::array<int32_t, 2> mine = {color, key};
+  const int64_t split = splits_++;
+  ABSL_RETURN_IF_ERROR(
+      AllGather(MakeConstBuffer(absl::MakeConstSpan(mine)), MakeBuffer(absl::MakeSpan(all)), {.name = "split"}).Wait());
+  if (color < 0) return nullptr;
+  std::vector<int> members;
+  for (int rank = 0; rank < size_; ++rank) {
+    if (all[2 * rank] == color) members.push_back(rank);
+  }
+  std::stable_sort(members.begin(), members.end(), [&](int a, int b) { return all[2 * a + 1] < all[2 * b + 1]; });
+  return ConnectMembers(members, split, color);
+}
+
+absl::StatusOr<Arena> HostCommunicator::CreateArena(int64_t bytes) {
+  std::vector<int64_t> all(static_cast<size_t>(size_));
+  ABSL_RETURN_IF_ERROR(AllGather(MakeConstBuffer(absl::Span<const int64_t>(&bytes, 1)), MakeBuffer(absl::MakeSpan(all)),
+                                 {.name = "arena size"})
+                           .Wait());
+  for (int rank = 0; rank < size_; ++rank) {
+    if (all[rank] == all[0]) continue;
+    return absl::FailedPreconditionError(absl::StrCat("create arena: rank 0 asks for ", all[0], " bytes, rank ", rank,
+                                                      " for ", all[rank], "; all ranks must ask for the same"));
+  }
+  return AllocateHostArena(bytes);
+}
+
+absl::StatusOr<Arena> AllocateHostArena(int64_t bytes) {
+  if (bytes < 0) return absl::InvalidArgumentError(absl::StrCat("an arena of ", bytes, " bytes; expected 0 or more"));
+  // aligned_alloc wants whole multiples of the alignment, and a byte to point to.
+  const int64_t blocks = bytes / Arena::kAlignment + 1;
+  if (blocks > std::numeric_limits<int64_t>::max() / Arena::kAlignment) {
+    return absl::ResourceExhaustedError(absl::StrCat("no memory for an arena of ", bytes, " bytes"));
+  }
+  const size_t size = static_cast<size_t>(blocks * Arena::kAlignment);
+  void* const memory = std::aligned_alloc(static_cast<size_t>(Arena::kAlignment), size);
+  if (memory == nullptr) return absl::ResourceExhaustedError(absl::StrCat("no memory for an arena of ", bytes, " bytes"));
+  std::memset(memory, 0, size);
+  return Arena(memory, bytes, Device(), [memory] { std::free(memory); });
+}
+
+}  // namespace lockstep

@@ -1,0 +1,78 @@
+// What transports of host memory share: the public face of Communicator, the check of its arguments, Split and arenas.
+//
+// A transport derives from it and starts checked operations in Start. An operation that is refused (INVALID_ARGUMENT) never
+// reaches it: its Work carries its own status, takes no place in the order, and later operations work.
+#ifndef LOCKSTEP_TRANSPORTS_HOST_HOST_COMMUNICATOR_H_
+#define LOCKSTEP_TRANSPORTS_HOST_HOST_COMMUNICATOR_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "transports/host/operation.h"
+#include "transports/transport.h"
+
+namespace lockstep {
+
+class HostCommunicator : public Communicator {
+ public:
+  int rank() const final { return rank_; }
+  int size() const final { return size_; }
+
+  Work AllReduce(ConstBuffer in, Buffer out, ReduceOp op, const CallOptions& options) final;
+  Work Broadcast(Buffer inout, int root, const CallOptions& options) final;
+  Work AllGather(ConstBuffer in, Buffer out, const CallOptions& options) final;
+  Work Barrier(const CallOptions& options) final;
+  Work Send(ConstBuffer in, int to, int tag, const CallOptions& options) final;
+  Work Recv(Buffer out, int from, int tag, const CallOptions& options) final;
+  absl::StatusOr<std::unique_ptr<Communicator>> Split(int color, int key) final;
+  absl::StatusOr<Arena> CreateArena(int64_t bytes) final;
+
+ protected:
+  HostCommunicator(int rank, int size, absl::Duration timeout) : rank_(rank), size_(size), timeout_(timeout) {}
+
+  absl::Duration timeout() const { return timeout_; }
+
+  // Starts `operation`, whose arguments are right, and returns its sequence number, from 0 on. Allocates nothing.
+  virtual int64_t Start(const Operation& operation) = 0;
+  // Communicator's, for sequence numbers that Start gave.
+  virtual absl::Status WaitForStarted(int64_t sequence) = 0;
+  virtual bool IsStartedDone(int64_t sequence) const = 0;
+  // Connects the ranks `members` of this communicator, of which this rank is one, in that order. `split` counts this
+  // communicator's Splits and is, with `color`, the same on all members.
+  virtual absl::StatusOr<std::unique_ptr<Communicator>> ConnectMembers(const std::vector<int>& members, int64_t split,
+                                                                       int color) = 0;
+
+ private:
+  // Remembered for those who wait later. A Work refused so long ago that kRemembered others have been since counts as done.
+  static constexpr int64_t kRemembered = 64;
+
+  absl::Status WaitFor(int64_t sequence) final;
+  bool IsDone(int64_t sequence) const final;
+  void BlockStreamOn(int64_t, Stream) final {}
+
+  Work Issue(Operation& operation, const CallOptions& options);
+  Work Refuse(const Operation& operation, const absl::Status& why);
+
+  const int rank_;
+  const int size_;
+  const absl::Duration timeout_;
+  int64_t splits_ = 0;  // by the one thread that issues
+
+  absl::Mutex mu_;
+  int64_t refused_ ABSL_GUARDED_BY(mu_) = 0;
+  std::array<absl::Status, kRemembered> refusals_ ABSL_GUARDED_BY(mu_);
+};
+
+// `bytes` zeroed, aligned bytes of host memory. INVALID_ARGUMENT below 0; RESOURCE_EXHAUSTED if there is no memory.
+absl::StatusOr<Arena> AllocateHostArena(int64_t bytes);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_TRANSPORTS_HOST_HOST_COMMUNICATOR_H_
