@@ -66,8 +66,7 @@ class [[nodiscard]] DdpStep {
   ~DdpStep();
 
   // After backward. Synchronised: waits until the averaged gradients are final on this rank. Else: checks only this rank.
-  //   FAILED_PRECONDITION  some rank misused the step; every rank gets the same error, which names the rank and the
-  //   parameter:
+  //   FAILED_PRECONDITION  some rank misused the step; every rank gets the same error, naming the rank and the parameter:
   //                        begun twice, no backward, two backwards in one step, a parameter without gradient, backward
   //                        outside a step, another number of accumulated micro-batches than the other ranks
   //   INVALID_ARGUMENT     a weight that is negative or not finite, or none on any rank

@@ -120,8 +120,7 @@ void Reducer::BindGradients() {
   model_.SetBackwardObserver(this);
 }
 
-// --- Begin
-// ------------------------------------------------------------------------------------------------------------------
+// --- Begin -------------------------------------------------------------------------------------------------------------------
 
 absl::Status Reducer::Begin(const StepOptions& options) {
   if (phase_.load(std::memory_order_relaxed) != Phase::kIdle) {
@@ -173,8 +172,7 @@ void Reducer::StartControl() {
   control_work_ = communicator_->AllGather(in, out, {.name = "step control"});
 }
 
-// --- Backward
-// ---------------------------------------------------------------------------------------------------------------
+// --- Backward ----------------------------------------------------------------------------------------------------------------
 
 void Reducer::OnGradientReady(int parameter, Stream) {
   ParameterState& state = parameters_[parameter];
@@ -218,8 +216,9 @@ void Reducer::StartReadyBuckets() {
 // hook.
 bool Reducer::ControlArrived() {
   if (control_state_ == Control::kPending && control_work_.Done()) {
-    absl::StatusOr<double> weight_sum = control_work_.Wait();
-    if (weight_sum.status().ok()) weight_sum = AgreeOnStep(stats_.synchronized_steps, controls_, model_.parameters());
+    const absl::Status arrived = control_work_.Wait();
+    const absl::StatusOr<double> weight_sum =
+        arrived.ok() ? AgreeOnStep(stats_.synchronized_steps, controls_, model_.parameters()) : arrived;
     if (weight_sum.ok()) factor_ = ContributionFactor(control_, *weight_sum);
     control_state_ = weight_sum.ok() ? Control::kAgreed : Control::kRefused;
   }
@@ -235,8 +234,7 @@ void Reducer::StartBucket(BucketState& bucket) {
   if (backward_ends_.load(std::memory_order_relaxed) == 0) ++stats_.buckets_started_in_backward;
 }
 
-// --- Finish
-// -----------------------------------------------------------------------------------------------------------------
+// --- Finish ------------------------------------------------------------------------------------------------------------------
 
 absl::Status Reducer::Finish() {
   const Phase phase = phase_.load(std::memory_order_relaxed);
