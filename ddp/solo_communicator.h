@@ -10,11 +10,10 @@
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "transports/host/operation.h"
 #include "transports/transport.h"
 
 namespace lockstep {
@@ -51,9 +50,8 @@ class SoloCommunicator : public Communicator {
   };
   static constexpr size_t kRemembered = 64;
 
-  // Runs one operation: its arguments' check, whose error is the operation's and says what is wrong, and then its effect.
-  Work Run(absl::string_view kind, const ConstBuffer& buffer, const CallOptions& options, const absl::Status& arguments,
-           absl::FunctionRef<void()> effect);
+  // Checks and runs one operation. `described`: the buffer that its error shows.
+  Work Run(Operation operation, const ConstBuffer& described, const CallOptions& options);
 
   mutable absl::Mutex mu_;
   int64_t next_sequence_ ABSL_GUARDED_BY(mu_) = 0;

@@ -70,9 +70,6 @@ class HostCommunicator : public Communicator {
   std::array<absl::Status, kRemembered> refusals_ ABSL_GUARDED_BY(mu_);
 };
 
-// `bytes` zeroed, aligned bytes of host memory. INVALID_ARGUMENT below 0; RESOURCE_EXHAUSTED if there is no memory.
-absl::StatusOr<Arena> AllocateHostArena(int64_t bytes);
-
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_TRANSPORTS_HOST_HOST_COMMUNICATOR_H_

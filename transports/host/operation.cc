@@ -49,7 +49,7 @@ absl::Status CheckPeer(const Operation& operation, int rank, int size) {
   }
   if (operation.peer >= 0 && operation.peer < size && operation.peer != rank) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("rank ", operation.peer, " is no peer of rank ", rank,
-                                                 ": allowed are the other ranks of 0 to ", size - 1));
+                                                 ": peers are the other ranks of a group of ", size));
 }
 
 absl::Status CheckRoot(int root, int size) {

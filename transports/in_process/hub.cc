@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-Hub::Hub(int size) {
+Hub::Hub(int size) : size_(size) {
   for (int rank = 0; rank < size; ++rank) ranks_.push_back(std::make_unique<Rank>());
 }
 
@@ -32,7 +32,7 @@ absl::Status Hub::WaitForAll(int rank, absl::Time deadline) {
   };
   if (mu_.AwaitWithDeadline(absl::Condition(&all_here), deadline)) return absl::OkStatus();
   std::vector<int> missing;
-  for (int r = 0; r < static_cast<int>(ranks_.size()); ++r) {
+  for (int r = 0; r < size(); ++r) {
     if (!ranks_[r]->joined) missing.push_back(r);
   }
   ranks_[rank]->joined = false;
@@ -109,7 +109,7 @@ std::string Hub::DescribeAbsent(int rank) {
   const Operation& waiting = *ranks_[rank]->head();
   if (!IsCollective(waiting.kind)) return Position(waiting.peer);
   std::vector<std::string> absent;
-  for (int r = 0; r < static_cast<int>(ranks_.size()); ++r) {
+  for (int r = 0; r < size(); ++r) {
     const Operation* head = ranks_[r]->head();
     if (head == nullptr || !IsCollective(head->kind)) absent.push_back(Position(r));
   }
@@ -131,7 +131,7 @@ void Hub::Advance() {
 
 bool Hub::RunOne() {
   if (RunCollective()) return true;
-  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+  for (int rank = 0; rank < size(); ++rank) {
     if (RunMessage(rank)) return true;
   }
   return FailForGonePeers();
@@ -144,16 +144,16 @@ bool Hub::RunCollective() {
     const Operation* head = rank->head();
     if (head == nullptr || !rank->failure.ok() || !IsCollective(head->kind)) return false;
   }
-  for (int rank = 1; rank < static_cast<int>(ranks_.size()); ++rank) {
+  for (int rank = 1; rank < size(); ++rank) {
     const Operation& other = *ranks_[rank]->head();
     if (SameSignature(*first, other)) continue;
     const absl::Status mismatch = absl::FailedPreconditionError(
         absl::StrCat("in_process: ranks called different operations: rank 0 ", DescribeOperation(*first), ", rank ", rank,
                      " ", DescribeOperation(other), "; all ranks must call the same ones in the same order"));
-    for (int r = 0; r < static_cast<int>(ranks_.size()); ++r) FailLocked(r, mismatch);
+    for (int r = 0; r < size(); ++r) FailLocked(r, mismatch);
     return false;
   }
-  ExecuteCollective(static_cast<int>(ranks_.size()), [this](int rank) -> const Operation& {
+  ExecuteCollective(size(), [this](int rank) -> const Operation& {
     mu_.AssertHeld();
     return *ranks_[rank]->head();
   });
@@ -185,7 +185,7 @@ bool Hub::RunMessage(int rank) {
 
 int Hub::FirstGonePeer(int rank) {
   const Operation& head = *ranks_[rank]->head();
-  for (int r = 0; r < static_cast<int>(ranks_.size()); ++r) {
+  for (int r = 0; r < size(); ++r) {
     if (r != rank && !ranks_[r]->gone.empty() && (IsCollective(head.kind) || head.peer == r)) return r;
   }
   return -1;
@@ -193,7 +193,7 @@ int Hub::FirstGonePeer(int rank) {
 
 // Fails one rank that waits for one that is gone; true if there was one.
 bool Hub::FailForGonePeers() {
-  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+  for (int rank = 0; rank < size(); ++rank) {
     Rank& own = *ranks_[rank];
     if (own.head() == nullptr || !own.failure.ok()) continue;
     const int peer = FirstGonePeer(rank);

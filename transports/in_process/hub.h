@@ -24,7 +24,7 @@ class Hub {
  public:
   explicit Hub(int size);
 
-  int size() const { return static_cast<int>(ranks_.size()); }
+  int size() const { return size_; }
 
   // Takes a place. ALREADY_EXISTS if `rank` has come before.
   absl::Status Join(int rank);
@@ -64,6 +64,7 @@ class Hub {
   std::string Position(int rank) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int FirstGonePeer(int rank) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  const int size_;
   mutable absl::Mutex mu_;
   std::vector<std::unique_ptr<Rank>> ranks_ ABSL_GUARDED_BY(mu_);
 };

@@ -31,10 +31,7 @@ class InProcessCommunicator final : public HostCommunicator {
 
  protected:
   int64_t Start(const Operation& operation) override { return hub_->Start(rank(), operation); }
-  absl::Status WaitForStarted(int64_t sequence) override {
-    return sequence < 0 ? absl::FailedPreconditionError("Wait on a Work that stands for no operation")
-                        : hub_->Wait(rank(), sequence);
-  }
+  absl::Status WaitForStarted(int64_t sequence) override { return hub_->Wait(rank(), sequence); }
   bool IsStartedDone(int64_t sequence) const override { return hub_->Done(rank(), sequence); }
 
   absl::StatusOr<std::unique_ptr<Communicator>> ConnectMembers(const std::vector<int>& members, int64_t split,
