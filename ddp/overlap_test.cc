@@ -1,11 +1,12 @@
 // Communication runs while backward does: what starts when, in which order, as the transport sees it.
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status_matchers.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "ddp/buffer_model.h"
@@ -14,7 +15,7 @@
 #include "ddp/testing/recording_transport.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "transports/in_process/in_process_transport.h"
+#include "transports/registry.h"
 
 namespace lockstep {
 namespace {
@@ -76,84 +77,70 @@ class Net {
   std::vector<std::vector<float>> values_;
 };
 
-TEST(Overlap, EachBucketStartsInsideTheHookOfItsLastGradientInEveryStepFromTheFirst) {
+// Runs `body` on each rank with an engine over a transport that fills `timeline`, from which construction is left out.
+void RunRecorded(const std::function<void(int rank, DistributedDataParallel& ddp, Net& net, Timeline& timeline)>& body) {
   Timeline timeline;
-  InProcessTransport in_process;
-  RecordingTransport recording(in_process, [&](const StartedOperation& op) { timeline.Started(op); });
-  RunRanks(
-      kWorld,
-      [&](std::shared_ptr<ProcessGroup> group) {
-        const int rank = group->rank();
-        Net net;
-        ABSL_ASSERT_OK_AND_ASSIGN(auto ddp, DistributedDataParallel::Create(group, net.model, kFourKiB));
-        timeline.Take(rank);
-        for (int step = 0; step < kSteps; ++step) {
-          DdpStep open = ddp.BeginStep();
-          timeline.Add(rank, "forward");
-          ABSL_ASSERT_OK(timeline.control(rank).Wait());  // in training, forward outlasts it
-          net.Backward([&](int p) { timeline.Add(rank, absl::StrCat("p", p)); });
-          net.model.EndBackward();
-          timeline.Add(rank, "end");
-          ABSL_ASSERT_OK(open.Finish());
-          // The last bucket carries the ranks' reports on the step, and waits for Finish.
-          EXPECT_THAT(timeline.Take(rank),
-                      testing::ElementsAre("step control", "forward", "p7", "bucket 0", "p6", "p5", "bucket 1", "p4", "p3",
-                                           "bucket 2", "p2", "p1", "p0", "end", "bucket 3"))
-              << "step " << step;
-        }
-        EXPECT_EQ(ddp.stats().buckets_reduced, 4 * kSteps);
-        EXPECT_EQ(ddp.stats().buckets_started_in_backward, 3 * kSteps);
-      },
-      &recording);
-}
-
-// Gradients become ready in another order on each rank; buckets still start in one.
-TEST(Overlap, BucketsStartInTheSameOrderOnAllRanksWhateverTheOrderOfGradients) {
-  Timeline timeline;
-  InProcessTransport in_process;
-  RecordingTransport recording(in_process, [&](const StartedOperation& op) { timeline.Started(op); });
-  RunRanks(
-      kWorld,
-      [&](std::shared_ptr<ProcessGroup> group) {
-        const int rank = group->rank();
-        Net net;
-        ABSL_ASSERT_OK_AND_ASSIGN(auto ddp, DistributedDataParallel::Create(group, net.model, kFourKiB));
-        timeline.Take(rank);
-        for (int step = 0; step < kSteps; ++step) {
-          DdpStep open = ddp.BeginStep();
-          for (int i = 0; i < kParameters; ++i) {
-            const int p = rank == 0 ? i : (i * 5 + step) % kParameters;
-            for (float& g : net.model.Gradient<float>(p)) g = static_cast<float>(p + rank);
-            net.model.MarkReady(p);
-          }
-          net.model.EndBackward();
-          ABSL_ASSERT_OK(open.Finish());
-          EXPECT_THAT(timeline.Take(rank),
-                      testing::ElementsAre("step control", "bucket 0", "bucket 1", "bucket 2", "bucket 3"));
-          for (int p = 0; p < kParameters; ++p) EXPECT_EQ(net.model.Gradient<float>(p)[kElements - 1], p + 0.5f);
-        }
-      },
-      &recording);
-}
-
-// Accumulating steps move nothing.
-TEST(Overlap, AStepWithoutSyncStartsNoOperation) {
-  Timeline timeline;
-  InProcessTransport in_process;
-  RecordingTransport recording(in_process, [&](const StartedOperation& op) { timeline.Started(op); });
+  ABSL_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transport> in_process, CreateTransport("in_process"));
+  RecordingTransport recording(*in_process, [&](const StartedOperation& op) { timeline.Started(op); });
   RunRanks(
       kWorld,
       [&](std::shared_ptr<ProcessGroup> group) {
         Net net;
         ABSL_ASSERT_OK_AND_ASSIGN(auto ddp, DistributedDataParallel::Create(group, net.model, kFourKiB));
         timeline.Take(group->rank());
-        DdpStep open = ddp.BeginStep({1, false});
-        net.Backward([](int) {});
-        net.model.EndBackward();
-        ABSL_ASSERT_OK(open.Finish());
-        EXPECT_THAT(timeline.Take(group->rank()), testing::IsEmpty());
+        body(group->rank(), ddp, net, timeline);
       },
       &recording);
+}
+
+TEST(Overlap, EachBucketStartsInsideTheHookOfItsLastGradientInEveryStepFromTheFirst) {
+  RunRecorded([](int rank, DistributedDataParallel& ddp, Net& net, Timeline& timeline) {
+    for (int step = 0; step < kSteps; ++step) {
+      DdpStep open = ddp.BeginStep();
+      timeline.Add(rank, "forward");
+      ABSL_ASSERT_OK(timeline.control(rank).Wait());  // in training, forward outlasts it
+      net.Backward([&](int p) { timeline.Add(rank, absl::StrCat("p", p)); });
+      net.model.EndBackward();
+      timeline.Add(rank, "end");
+      ABSL_ASSERT_OK(open.Finish());
+      // The last bucket carries the ranks' reports on the step, and waits for Finish.
+      EXPECT_THAT(timeline.Take(rank),
+                  testing::ElementsAre("step control", "forward", "p7", "bucket 0", "p6", "p5", "bucket 1", "p4", "p3",
+                                       "bucket 2", "p2", "p1", "p0", "end", "bucket 3"))
+          << "step " << step;
+    }
+    EXPECT_EQ(ddp.stats().buckets_reduced, 4 * kSteps);
+    EXPECT_EQ(ddp.stats().buckets_started_in_backward, 3 * kSteps);
+  });
+}
+
+// Gradients become ready in another order on each rank; buckets still start in one.
+TEST(Overlap, BucketsStartInTheSameOrderOnAllRanksWhateverTheOrderOfGradients) {
+  RunRecorded([](int rank, DistributedDataParallel& ddp, Net& net, Timeline& timeline) {
+    for (int step = 0; step < kSteps; ++step) {
+      DdpStep open = ddp.BeginStep();
+      for (int i = 0; i < kParameters; ++i) {
+        const int p = rank == 0 ? i : (i * 5 + step) % kParameters;
+        for (float& g : net.model.Gradient<float>(p)) g = static_cast<float>(p + rank);
+        net.model.MarkReady(p);
+      }
+      net.model.EndBackward();
+      ABSL_ASSERT_OK(open.Finish());
+      EXPECT_THAT(timeline.Take(rank), testing::ElementsAre("step control", "bucket 0", "bucket 1", "bucket 2", "bucket 3"));
+      for (int p = 0; p < kParameters; ++p) EXPECT_EQ(net.model.Gradient<float>(p)[kElements - 1], p + 0.5f);
+    }
+  });
+}
+
+// Accumulating steps move nothing.
+TEST(Overlap, AStepWithoutSyncStartsNoOperation) {
+  RunRecorded([](int rank, DistributedDataParallel& ddp, Net& net, Timeline& timeline) {
+    DdpStep open = ddp.BeginStep({1, false});
+    net.Backward([](int) {});
+    net.model.EndBackward();
+    ABSL_ASSERT_OK(open.Finish());
+    EXPECT_THAT(timeline.Take(rank), testing::IsEmpty());
+  });
 }
 
 }  // namespace

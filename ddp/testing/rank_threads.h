@@ -14,11 +14,10 @@
 
 #include "absl/time/time.h"
 #include "ddp/process_group.h"
+#include "transports/testing/rank_threads.h"
 #include "transports/transport.h"
 
 namespace lockstep {
-
-inline constexpr absl::Duration kTestDeadline = absl::Minutes(1);
 
 // `transport` (not owned) replaces in_process; one object serves all ranks.
 void RunRanks(int world_size, const std::function<void(std::shared_ptr<ProcessGroup>)>& body, Transport* transport = nullptr,

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status_matchers.h"
@@ -13,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "transports/store/in_process_store.h"
+#include "transports/testing/rank_threads.h"
 
 namespace lockstep {
 namespace {
@@ -23,22 +25,10 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-void RunRanks(int size, const std::function<void(std::unique_ptr<Communicator>)>& body,
-              absl::Duration timeout = absl::Minutes(1)) {
+void RunRanks(int size, const std::function<void(std::unique_ptr<Communicator>)>& body) {
   InProcessTransport transport;
-  InProcessStore store;
-  std::vector<std::thread> ranks;
-  for (int rank = 0; rank < size; ++rank) {
-    ranks.emplace_back([&, rank] {
-      ConnectOptions options;
-      options.rank = rank;
-      options.size = size;
-      options.timeout = timeout;
-      ABSL_ASSERT_OK_AND_ASSIGN(auto communicator, transport.Connect(store, options));
-      body(std::move(communicator));
-    });
-  }
-  for (std::thread& rank : ranks) rank.join();
+  ConnectRanks(transport, size, kTestDeadline,
+               [&](std::unique_ptr<Communicator> communicator, std::shared_ptr<Store>) { body(std::move(communicator)); });
 }
 
 template <typename T>
