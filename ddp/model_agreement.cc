@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/types/span.h"
 #include "ddp/bucket_plan.h"
+#include "ddp/digest.h"
 #include "transports/reduce_op.h"
 
 namespace lockstep {
@@ -25,14 +26,6 @@ struct Summary {
   uint64_t digest = 0;
   uint64_t bytes = 0;
 };
-
-// FNV-1a with a final mix. Guards against mistakes, not against attacks.
-uint64_t Digest(absl::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
-  hash ^= hash >> 32;
-  return hash * 0x9e3779b97f4a7c15;
-}
 
 std::string DescribeTensor(absl::string_view kind, size_t position, absl::string_view name, DType dtype,
                            absl::Span<const int64_t> shape, Device device) {
@@ -125,7 +118,7 @@ Description DescribeModel(const Model& model, absl::string_view options) {
 
 absl::Status CheckAgreement(Communicator& communicator, const Description& description) {
   const std::string text = absl::StrJoin(description, "\n");
-  const Summary mine = {Digest(text), text.size()};
+  const Summary mine = {Digest(text.data(), static_cast<int64_t>(text.size())), text.size()};
   std::vector<Summary> all(static_cast<size_t>(communicator.size()));
   const ConstBuffer in(&mine, 2, DType::kU64);
   const Buffer out{all.data(), 2 * static_cast<int64_t>(all.size()), DType::kU64, Device()};
