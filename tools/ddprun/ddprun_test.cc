@@ -106,14 +106,6 @@ TEST(Ddprun, GivesEachRankItsEnvironmentAndPrefixesItsLines) {
   }
 }
 
-TEST(Ddprun, NodesNumberTheirRanksOneAfterTheOther) {
-  const Outcome outcome =
-      RunDdprun({"--nproc_per_node=2", "--nnodes=2", "--node_rank=1", "--master_addr=10.0.0.1", "--master_port=4000",
-                 "/bin/sh", "-c", "echo r=$RANK l=$LOCAL_RANK w=$WORLD_SIZE $MASTER_PORT"});
-  EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_THAT(outcome.output, AllOf(HasSubstr("r=2 l=0 w=4 4000"), HasSubstr("r=3 l=1 w=4 4000")));
-}
-
 TEST(Ddprun, ExitsWithTheCodeOfTheRankThatFailedFirstAndEndsTheOthers) {
   for (const int code : {1, 3, 255}) {
     const Outcome outcome =

@@ -38,10 +38,14 @@ Variables PlaceVariables(const NodePlace& place, int local_rank) {
       {"TORCHELASTIC_RESTART_COUNT", "0"},
       {"TORCHELASTIC_MAX_RESTARTS", "0"},
       {"TORCHELASTIC_RUN_ID", "none"},
+      {"TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGTERM,SIGINT,SIGHUP,SIGQUIT"},
       // Under torchrun its agent may host the store; here rank 0 does, and "True" left over from outside would make it wait.
       {"TORCHELASTIC_USE_AGENT_STORE", "False"},
   };
 }
+
+// Variables that speak of an outer launcher's output and of its own report: wrong for ranks of ours.
+bool IsOfAnotherLauncher(absl::string_view name) { return name == "LOCKSTEP_TTY" || name == "TORCHELASTIC_ERROR_FILE"; }
 
 }  // namespace
 
@@ -60,8 +64,7 @@ std::vector<std::string> RankEnvironment(const NodePlace& place, int local_rank,
   std::vector<std::string> environment;
   for (const std::string& entry : inherited) {
     const std::string name(NameOf(entry));
-    // A LOCKSTEP_TTY from outside speaks of another launcher's output.
-    if (ours.count(name) == 0 && name != "LOCKSTEP_TTY") environment.push_back(entry);
+    if (ours.count(name) == 0 && !IsOfAnotherLauncher(name)) environment.push_back(entry);
   }
   for (const auto& [name, value] : ours) environment.push_back(absl::StrCat(name, "=", value));
   return environment;
