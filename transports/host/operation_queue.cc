@@ -1,0 +1,108 @@
+#include "transports/host/operation_queue.h"
+
+#include <pthread.h>
+
+#include <limits>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+
+namespace lockstep {
+namespace {
+
+// How long after its deadline an executor may take to say whom it waited for, before a waiter ends the operation itself.
+constexpr absl::Duration kGrace = absl::Seconds(2);
+
+}  // namespace
+
+OperationQueue::OperationQueue(int rank, Executor& executor, absl::string_view thread_name)
+    : rank_(rank), executor_(executor), failed_from_(std::numeric_limits<int64_t>::max()) {
+  thread_ = std::thread([this, name = std::string(thread_name)] {
+    pthread_setname_np(pthread_self(), name.c_str());
+    Drive();
+  });
+}
+
+OperationQueue::~OperationQueue() {
+  if (!failed_.load() && finished_.load() < started_.load()) {
+    Abort(absl::FailedPreconditionError(absl::StrCat("rank ", rank_, ": the communicator was closed")));
+  }
+  stop_.store(true);
+  to_do_.Notify();
+  thread_.join();  // soon: what it runs was interrupted
+}
+
+int64_t OperationQueue::Push(const Operation& operation) {
+  const int64_t sequence = started_.load(std::memory_order_relaxed);
+  if (!Done(sequence - kCapacity)) Wait(sequence - kCapacity).IgnoreError();  // its own waiters are told
+  Slot& slot = (*ring_)[sequence % kCapacity];
+  slot.operation = operation;
+  slot.operation.sequence = sequence;
+  slot.deadline_ns.store(absl::ToUnixNanos(operation.deadline), std::memory_order_relaxed);
+  started_.store(sequence + 1, std::memory_order_release);
+  to_do_.Notify();
+  return sequence;
+}
+
+absl::Status OperationQueue::Wait(int64_t sequence) {
+  const auto is_done = [&] { return Done(sequence); };
+  const absl::Time deadline =
+      absl::FromUnixNanos((*ring_)[sequence % kCapacity].deadline_ns.load(std::memory_order_relaxed));
+  // If the slot has been taken by a later operation meanwhile, the deadline is not ours, but then we are done.
+  if (!done_.Wait(is_done, deadline + kGrace)) {
+    Expire(sequence);
+    done_.Wait(is_done, absl::InfiniteFuture());  // ends: the executor was interrupted
+  }
+  return sequence < failed_from_.load(std::memory_order_acquire) ? absl::OkStatus() : health();
+}
+
+void OperationQueue::Expire(int64_t sequence) {
+  Abort(absl::DeadlineExceededError(
+      absl::StrCat("rank ", rank_, ": operation ", sequence, " did not end by its deadline, though bytes kept coming")));
+}
+
+void OperationQueue::Abort(const absl::Status& why) {
+  Fail(why);
+  executor_.Interrupt();
+  to_do_.Notify();
+}
+
+void OperationQueue::Fail(const absl::Status& why) {
+  absl::MutexLock lock(&mu_);
+  if (!failure_.ok()) return;
+  failure_ = why.ok() ? absl::InternalError("Abort was called with OK; it takes an error") : why;
+  failed_.store(true, std::memory_order_release);
+}
+
+absl::Status OperationQueue::health() const {
+  absl::MutexLock lock(&mu_);
+  return failure_;
+}
+
+void OperationQueue::Drive() {
+  bool gave_up = false;
+  for (int64_t sequence = 0;;) {
+    const auto has_operation = [&] { return started_.load(std::memory_order_acquire) > sequence; };
+    to_do_.Wait([&] { return has_operation() || stop_.load() || (failed_.load() && !gave_up); }, absl::InfiniteFuture());
+    if (has_operation()) {
+      if (!Run((*ring_)[sequence % kCapacity].operation) && failed_from_.load() > sequence) failed_from_.store(sequence);
+      finished_.store(++sequence, std::memory_order_release);
+      done_.Notify();
+    }
+    if (failed_.load() && !gave_up) {
+      gave_up = true;
+      executor_.GiveUp(health());
+    }
+    if (stop_.load() && !has_operation()) return;
+  }
+}
+
+bool OperationQueue::Run(const Operation& operation) {
+  if (failed_.load(std::memory_order_acquire)) return false;
+  const absl::Status status = executor_.Execute(operation);
+  if (!status.ok()) Fail(status);
+  return status.ok();
+}
+
+}  // namespace lockstep

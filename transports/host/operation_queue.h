@@ -1,0 +1,93 @@
+// Runs a rank's operations one after the other on a thread of its own, while the rank goes on: what a transport needs whose
+// operations block.
+//
+//   class GlooCommunicator : public HostCommunicator, private OperationQueue::Executor { ... OperationQueue queue_; };
+//
+// Push is wait-free while fewer than kCapacity operations are pending, allocates nothing, and makes one system call at most:
+// the wake of a sleeping thread. The first failure, or Abort, ends that operation and all later ones with its status.
+#ifndef LOCKSTEP_TRANSPORTS_HOST_OPERATION_QUEUE_H_
+#define LOCKSTEP_TRANSPORTS_HOST_OPERATION_QUEUE_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "transports/host/event_count.h"
+#include "transports/host/operation.h"
+
+namespace lockstep {
+
+// One thread at a time pushes; any thread waits or aborts.
+class OperationQueue {
+ public:
+  // What a transport does with an operation.
+  class Executor {
+   public:
+    virtual ~Executor() = default;
+    // Runs `operation` to its end, which its deadline bounds. On the queue's thread. The status says all that a user needs.
+    virtual absl::Status Execute(const Operation& operation) = 0;
+    // Ends an Execute in progress, and any later one, within milliseconds. Any thread, more than once.
+    virtual void Interrupt() = 0;
+    // Tells peers why this rank gives up. Once, on the queue's thread, as soon as it is known.
+    virtual void GiveUp(const absl::Status& why) = 0;
+  };
+
+  static constexpr int64_t kCapacity = 1024;
+
+  // The thread is called `thread_name` (15 bytes at most). `executor` outlives the queue.
+  OperationQueue(int rank, Executor& executor, absl::string_view thread_name);
+  // Interrupts what is pending, and joins the thread.
+  ~OperationQueue();
+  OperationQueue(const OperationQueue&) = delete;
+  OperationQueue& operator=(const OperationQueue&) = delete;
+
+  // Returns the operation's sequence number, from 0 on. Waits for a place if kCapacity operations are pending.
+  int64_t Push(const Operation& operation);
+  absl::Status Wait(int64_t sequence);
+  bool Done(int64_t sequence) const { return finished_.load(std::memory_order_acquire) > sequence; }
+  void Abort(const absl::Status& why);
+  absl::Status health() const;
+
+ private:
+  struct Slot {
+    Operation operation;
+    std::atomic<int64_t> deadline_ns{0};  // a copy that waiters read while a later operation may take the slot
+  };
+
+  void Drive();
+  // Runs or refuses the operation; false if it failed.
+  bool Run(const Operation& operation);
+  // Sets the failure if there is none yet.
+  void Fail(const absl::Status& why);
+  void Expire(int64_t sequence);
+
+  const int rank_;
+  Executor& executor_;
+
+  const std::unique_ptr<std::array<Slot, kCapacity>> ring_ = std::make_unique<std::array<Slot, kCapacity>>();
+  // Each count is written by one thread, with release after what it counts, and read with acquire before that is looked at.
+  std::atomic<int64_t> started_{0};
+  std::atomic<int64_t> finished_{0};
+  std::atomic<int64_t> failed_from_;  // operations from here on end with failure_; set before finished_ passes it
+  std::atomic<bool> failed_{false};   // failure_ is set
+  std::atomic<bool> stop_{false};
+  EventCount to_do_;
+  EventCount done_;
+
+  mutable absl::Mutex mu_;
+  absl::Status failure_ ABSL_GUARDED_BY(mu_);
+
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_TRANSPORTS_HOST_OPERATION_QUEUE_H_
