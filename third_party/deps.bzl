@@ -18,6 +18,11 @@ def _bazel_4_repositories():
             "@lockstep//third_party/bazel:rules_cc/defs.bzl": "cc/defs.bzl",
             "@lockstep//third_party/bazel:rules_cc/empty.BUILD": "cc/BUILD.bazel",
         })
+    if not native.existing_rule("rules_shell"):
+        files(name = "rules_shell", content = {
+            "@lockstep//third_party/bazel:rules_shell/sh_test.bzl": "shell/sh_test.bzl",
+            "@lockstep//third_party/bazel:rules_cc/empty.BUILD": "shell/BUILD.bazel",
+        })
     if not native.existing_rule("remote_coverage_tools"):
         files(name = "remote_coverage_tools", content = {
             "@lockstep//third_party/bazel:remote_coverage_tools/tools.BUILD": "BUILD.bazel",
