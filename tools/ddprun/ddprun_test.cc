@@ -106,22 +106,6 @@ TEST(Ddprun, GivesEachRankItsEnvironmentAndPrefixesItsLines) {
   }
 }
 
-TEST(Ddprun, ExitsWithTheCodeOfTheRankThatFailedFirstAndEndsTheOthers) {
-  for (const int code : {1, 3, 255}) {
-    const Outcome outcome =
-        RunShell(3, absl::StrCat("if [ $RANK = 1 ]; then echo last words >&2; exit ", code, "; fi; exec sleep 1000"));
-    EXPECT_EQ(outcome.exit_code, code);
-    EXPECT_THAT(outcome.output, AllOf(HasSubstr(absl::StrCat("rank 1 of 3 failed first: exit code ", code)),
-                                      HasSubstr("ddprun:   last words")));
-  }
-}
-
-TEST(Ddprun, NamesTheSignalOfARankThatAborts) {
-  const Outcome outcome = RunShell(2, "if [ $RANK = 0 ]; then kill -ABRT $$; fi; exec sleep 1000");
-  EXPECT_EQ(outcome.exit_code, 128 + SIGABRT);
-  EXPECT_THAT(outcome.output, HasSubstr("rank 0 of 2 failed first: killed by SIGABRT"));
-}
-
 TEST(Ddprun, ForwardsSigtermAndSigint) {
   for (const int signal : {SIGTERM, SIGINT}) {
     Launch launch({"--nproc_per_node=2", "/bin/sh", "-c",

@@ -16,12 +16,6 @@ namespace {
 
 constexpr size_t kListedRanks = 8;  // of a thousand that ended alike, the first few and their number tell as much
 
-std::string RankList(const std::vector<int>& ranks) {
-  if (ranks.size() == 1) return absl::StrCat("rank ", ranks[0]);
-  if (ranks.size() <= kListedRanks) return absl::StrCat("ranks ", absl::StrJoin(ranks, ", "));
-  return absl::StrCat(ranks.size(), " ranks (", absl::StrJoin(absl::MakeSpan(ranks).first(kListedRanks), ", "), ", ...)");
-}
-
 std::string OthersLine(absl::Span<const RankResult> others) {
   std::map<std::string, std::vector<int>> by_ending;
   for (const RankResult& other : others) by_ending[DescribeEnding(other.ending)].push_back(other.rank);
@@ -31,6 +25,12 @@ std::string OthersLine(absl::Span<const RankResult> others) {
 }
 
 }  // namespace
+
+std::string RankList(const std::vector<int>& ranks) {
+  if (ranks.size() == 1) return absl::StrCat("rank ", ranks[0]);
+  if (ranks.size() <= kListedRanks) return absl::StrCat("ranks ", absl::StrJoin(ranks, ", "));
+  return absl::StrCat(ranks.size(), " ranks (", absl::StrJoin(absl::MakeSpan(ranks).first(kListedRanks), ", "), ", ...)");
+}
 
 int ExitCode(const Ending& ending) {
   if (ending.exec_error != 0) return 126;

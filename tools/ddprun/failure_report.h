@@ -22,6 +22,9 @@ struct RankResult {
   std::vector<std::string> last_lines;
 };
 
+// "rank 3", "ranks 0, 2", "1024 ranks (0, 1, 2, 3, 4, 5, 6, 7, ...)"; not empty.
+std::string RankList(const std::vector<int>& ranks);
+
 // What a shell would report: its exit code, 128 + the number of the signal that killed it, 126 if it could not be executed.
 int ExitCode(const Ending& ending);
 

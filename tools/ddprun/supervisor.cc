@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status_macros.h"
 #include "absl/strings/str_cat.h"
@@ -37,9 +39,8 @@ enum class Phase {  // only forward
   kHelpers,         // all ranks have ended; what they left may end by itself until deadline_
   kEndingHelpers,   // it was asked to, and has until deadline_
   kKilling,         // SIGKILL, again and again, until nothing is left or deadline_
+  kWritingOut,      // nothing is left
 };
-
-std::string Plural(size_t count, absl::string_view noun) { return absl::StrCat(count, " ", noun, count == 1 ? "" : "s"); }
 
 class Supervisor {
  public:
@@ -53,7 +54,8 @@ class Supervisor {
     output_.Finish();
     Report();
     WriteOut();
-    return first_failure_.has_value() ? ExitCode(*ranks_[*first_failure_].ending()) : start_.ok() ? 0 : 1;
+    if (!start_.ok()) return 1;
+    return first_failure_.has_value() ? ExitCode(*ranks_[*first_failure_].ending()) : 0;
   }
 
  private:
@@ -63,7 +65,7 @@ class Supervisor {
   void Wait();
   absl::Duration WaitLimit() const;
   void TakeSignals();
-  void TakeSignal(int signal_number);
+  void TakeSignal(int signal_number, bool from_front);
   void NoticeFront();
 
   // Reaps ranks in the order of their ends, and orphans of the ranks.
@@ -76,8 +78,8 @@ class Supervisor {
   void AskRanksToEnd(int signal_number, absl::string_view why);
   void EndHelpers();
   void Kill();
-  void SignalRanks(int signal_number) const;
-  size_t RunningRanks() const;
+  void SignalRanks(int signal_number);
+  std::vector<int> RunningRanks() const;  // global
 
   RankResult ResultOf(int index) const;
   void Report();
@@ -86,6 +88,7 @@ class Supervisor {
   const Job& job_;
   const LaunchSignals& signals_;
   FileDescriptor front_;
+  const pid_t front_pid_ = getppid();
   FileDescriptor signal_fd_;
   absl::optional<DeathOrder> deaths_;
   RankOutput output_;
@@ -97,8 +100,10 @@ class Supervisor {
   Phase phase_ = Phase::kRunning;
   absl::Duration deadline_ = absl::InfiniteDuration();  // of the phase; MonotonicNow()
   absl::optional<int> first_failure_;
-  std::set<int> forwarded_;  // signals
-  bool abandoned_ = false;   // something survives SIGKILL
+  bool failure_is_ours_ = false;              // the first failure is an end by a signal that we had sent
+  std::set<int> sent_;                        // signals, to ranks
+  std::set<std::pair<int, bool>> forwarded_;  // signals, and whether they came through the front
+  bool abandoned_ = false;                    // something survives SIGKILL
 };
 
 absl::Status Supervisor::Start() {
@@ -155,12 +160,15 @@ absl::Duration Supervisor::WaitLimit() const {
 void Supervisor::TakeSignals() {
   signalfd_siginfo taken{};
   while (read(signal_fd_.get(), &taken, sizeof(taken)) == sizeof(taken)) {
-    if (taken.ssi_signo != SIGCHLD) TakeSignal(static_cast<int>(taken.ssi_signo));
+    const bool from_front = static_cast<pid_t>(taken.ssi_pid) == front_pid_;
+    if (taken.ssi_signo != SIGCHLD) TakeSignal(static_cast<int>(taken.ssi_signo), from_front);
   }
 }
 
-void Supervisor::TakeSignal(int signal_number) {
-  const bool repeated = !forwarded_.insert(signal_number).second;
+void Supervisor::TakeSignal(int signal_number, bool from_front) {
+  const bool repeated = !forwarded_.insert({signal_number, from_front}).second;
+  // A batch system or a container signals all processes at once: then it comes here directly and through the front.
+  if (!repeated && forwarded_.count({signal_number, !from_front}) != 0) return;
   if (repeated && signal_number == SIGINT && phase_ < Phase::kKilling) {  // Ctrl-C twice: the user will not wait
     output_.Notice("ddprun: SIGINT again: killing what is left");
     return Enter(Phase::kKilling, kKillLimit);
@@ -199,7 +207,9 @@ void Supervisor::ReapRank(int index) {
   if (index >= static_cast<int>(ranks_.size()) || ranks_[index].ending().has_value()) return;
   ranks_[index].Reap();
   const auto& ending = ranks_[index].ending();
-  if (ending.has_value() && ExitCode(*ending) != 0 && !first_failure_.has_value()) first_failure_ = index;
+  if (!ending.has_value() || ExitCode(*ending) == 0 || first_failure_.has_value()) return;
+  first_failure_ = index;
+  failure_is_ours_ = WIFSIGNALED(ending->wait_status) && sent_.count(WTERMSIG(ending->wait_status)) != 0;
 }
 
 void Supervisor::Advance() {
@@ -207,15 +217,15 @@ void Supervisor::Advance() {
     const RankResult failed = ResultOf(*first_failure_);
     AskRanksToEnd(SIGTERM, absl::StrCat("rank ", failed.rank, " failed (", DescribeEnding(failed.ending), ")"));
   }
-  if (phase_ <= Phase::kEnding && RunningRanks() == 0) {
+  if (phase_ <= Phase::kEnding && RunningRanks().empty()) {
     Enter(Phase::kHelpers, std::min(kHelpersEndBy, job_.grace_period));
   }
   if (phase_ == Phase::kKilling) return Kill();
   if (MonotonicNow() < deadline_) return;
   if (phase_ == Phase::kHelpers) return EndHelpers();
-  if (RunningRanks() > 0) {
-    output_.Notice(absl::StrCat("ddprun: ", Plural(RunningRanks(), "rank"), " did not end within the grace period of ",
-                                absl::FormatDuration(job_.grace_period), ": killing"));
+  if (!RunningRanks().empty()) {
+    output_.Notice(absl::StrCat("ddprun: ", RankList(RunningRanks()), " did not end within the grace period of ",
+                                absl::FormatDuration(job_.grace_period), ": killing (SIGKILL)"));
   }
   Enter(Phase::kKilling, kKillLimit);
   Kill();
@@ -227,10 +237,12 @@ void Supervisor::Enter(Phase phase, absl::Duration time_limit) {
 }
 
 void Supervisor::AskRanksToEnd(int signal_number, absl::string_view why) {
-  if (RunningRanks() > 0) {
-    output_.Notice(absl::StrCat("ddprun: ", why, "; ending ", Plural(RunningRanks(), "rank"), " (",
-                                SignalName(signal_number), ", SIGKILL after ", absl::FormatDuration(job_.grace_period),
-                                ")"));
+  const std::vector<int> running = RunningRanks();
+  if (!running.empty()) {
+    output_.Notice(absl::StrCat("ddprun: ", why, "; ending ", RankList(running), " (", SignalName(signal_number),
+                                ", SIGKILL after ", absl::FormatDuration(job_.grace_period), ")"));
+  } else if (phase_ == Phase::kRunning) {  // not even the first rank could be started
+    output_.Notice(absl::StrCat("ddprun: ", why));
   }
   SignalRanks(signal_number);
   SignalRanks(SIGCONT);  // one that is stopped could not act on the first
@@ -261,12 +273,17 @@ void Supervisor::Kill() {
   abandoned_ = true;
 }
 
-void Supervisor::SignalRanks(int signal_number) const {
+void Supervisor::SignalRanks(int signal_number) {
+  sent_.insert(signal_number);
   for (const RankProcess& rank : ranks_) rank.Signal(signal_number);
 }
 
-size_t Supervisor::RunningRanks() const {
-  return std::count_if(ranks_.begin(), ranks_.end(), [](const RankProcess& rank) { return !rank.ending().has_value(); });
+std::vector<int> Supervisor::RunningRanks() const {
+  std::vector<int> running;
+  for (int index = 0; index < static_cast<int>(ranks_.size()); ++index) {
+    if (!ranks_[index].ending().has_value()) running.push_back(GlobalRank(job_.place, index));
+  }
+  return running;
 }
 
 RankResult Supervisor::ResultOf(int index) const {
@@ -281,10 +298,8 @@ RankResult Supervisor::ResultOf(int index) const {
 
 void Supervisor::Report() {
   output_.NoticeLosses();
-  if (!first_failure_.has_value()) return;
+  if (!first_failure_.has_value() || failure_is_ours_) return;
   const RankResult first = ResultOf(*first_failure_);
-  // Ended by the very signal that was forwarded: that is no failure to explain.
-  if (WIFSIGNALED(first.ending.wait_status) && forwarded_.count(WTERMSIG(first.ending.wait_status)) != 0) return;
   std::vector<RankResult> others;
   for (int index = 0; index < static_cast<int>(ranks_.size()); ++index) {
     if (index != *first_failure_ && ranks_[index].ending().has_value()) others.push_back(ResultOf(index));
@@ -296,6 +311,7 @@ void Supervisor::Report() {
 
 // All processes are gone; only a reader that does not read is left to wait for, unless the user or the front gave up.
 void Supervisor::WriteOut() {
+  Enter(Phase::kWritingOut, absl::InfiniteDuration());
   while (output_.pending()) {
     Wait();
     signalfd_siginfo taken{};
