@@ -116,11 +116,17 @@ std::string Hub::DescribeAbsent(int rank) {
   return absl::StrJoin(absent, "; ");
 }
 
-// The deadline of what `rank` waits for is over.
+// The deadline of what `rank` waits for is over, and with it that of all who wait in the same operation.
 void Hub::Expire(int rank) {
-  const Operation& waiting = *ranks_[rank]->head();
-  FailLocked(rank, absl::DeadlineExceededError(absl::StrCat("in_process: rank ", rank, ": ", DescribeOperation(waiting),
-                                                            " waited until its deadline; ", DescribeAbsent(rank))));
+  const bool collective = IsCollective(ranks_[rank]->head()->kind);
+  std::vector<std::pair<int, absl::Status>> late;
+  for (int r = 0; r < size(); ++r) {
+    const Operation* const head = ranks_[r]->head();
+    if (r != rank && (!collective || head == nullptr || !IsCollective(head->kind))) continue;
+    late.emplace_back(r, absl::DeadlineExceededError(absl::StrCat("in_process: rank ", r, ": ", DescribeOperation(*head),
+                                                                  " waited until its deadline; ", DescribeAbsent(r))));
+  }
+  for (auto& [r, status] : late) FailLocked(r, std::move(status));
   Advance();
 }
 

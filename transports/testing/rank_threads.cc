@@ -20,6 +20,7 @@ void ConnectRanks(Transport& transport, int size, absl::Duration timeout,
       options.rank = rank;
       options.size = size;
       options.timeout = timeout;
+      options.host = "127.0.0.1";
       ABSL_ASSERT_OK_AND_ASSIGN(std::unique_ptr<Communicator> communicator, transport.Connect(*store, options));
       body(std::move(communicator), store);
     });

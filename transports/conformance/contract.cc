@@ -1,0 +1,228 @@
+// What a communicator promises besides results: refusals, mismatches, deadlines, lost peers, abort, split, arenas.
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status_matchers.h"
+#include "absl/synchronization/notification.h"
+#include "absl/types/span.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "transports/conformance/conformance.h"
+#include "transports/store/in_process_store.h"
+
+namespace lockstep {
+namespace {
+
+using ::absl_testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+// Of operations that shall fail: a transport that finds a mismatch only at the deadline gets there soon.
+constexpr absl::Duration kShort = absl::Milliseconds(300);
+
+template <typename T>
+Buffer View(std::vector<T>& v) {
+  return MakeBuffer(absl::MakeSpan(v));
+}
+
+TEST_P(TransportConformance, RanksThatCallDifferentThingsAllGetOneErrorNamingBoth) {
+  RunRanks(3, [](std::unique_ptr<Communicator> comm) {
+    std::vector<float> data(comm->rank() == 2 ? 5 : 4);
+    EXPECT_THAT(comm->AllReduce(View(data), View(data), ReduceOp::kSum, {.name = "loss", .timeout = kShort}).Wait(),
+                StatusIs(absl::StatusCode::kFailedPrecondition, AllOf(HasSubstr("all_reduce \"loss\""), HasSubstr("f32[4]"),
+                                                                      HasSubstr("rank 2"), HasSubstr("f32[5]"))));
+    EXPECT_THAT(comm->Barrier().Wait(), StatusIs(absl::StatusCode::kFailedPrecondition));
+  });
+}
+
+TEST_P(TransportConformance, EveryPairOfDifferentOperationsIsAMismatchAndNoneOverrunsMemory) {
+  struct Call {
+    const char* what;
+    std::function<Work(Communicator&, Buffer, Buffer, const CallOptions&)> issue;
+  };
+  const auto reduce = [](ReduceOp op) {
+    return [op](Communicator& comm, Buffer, Buffer own, const CallOptions& o) { return comm.AllReduce(own, own, op, o); };
+  };
+  const Call calls[] = {
+      {"sum", reduce(ReduceOp::kSum)},
+      {"max", reduce(ReduceOp::kMax)},
+      {"broadcast from 0", [](Communicator& c, Buffer, Buffer own, const CallOptions& o) { return c.Broadcast(own, 0, o); }},
+      {"broadcast from 1", [](Communicator& c, Buffer, Buffer own, const CallOptions& o) { return c.Broadcast(own, 1, o); }},
+      {"all_gather", [](Communicator& c, Buffer all, Buffer own, const CallOptions& o) { return c.AllGather(own, all, o); }},
+      {"barrier", [](Communicator& c, Buffer, Buffer, const CallOptions& o) { return c.Barrier(o); }},
+  };
+  for (const Call& a : calls) {
+    for (const Call& b : calls) {
+      if (a.what == b.what) continue;
+      SCOPED_TRACE(testing::Message() << "rank 0: " << a.what << ", rank 1: " << b.what);
+      RunRanks(2, [&](std::unique_ptr<Communicator> comm) {
+        std::vector<float> own(4), all(8);
+        const Work work =
+            (comm->rank() == 0 ? a : b).issue(*comm, View(all), View(own), {.timeout = absl::Milliseconds(50)});
+        EXPECT_THAT(work.Wait(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("rank 1")));
+      });
+    }
+  }
+}
+
+TEST_P(TransportConformance, ARankThatDoesNotComeIsNamedAtTheDeadline) {
+  absl::Notification seen;
+  RunRanks(3, [&](std::unique_ptr<Communicator> comm) {
+    ABSL_ASSERT_OK(comm->Barrier({.name = "start"}).Wait());
+    if (comm->rank() == 2) return seen.WaitForNotification();  // here, but not coming
+    EXPECT_THAT(comm->Barrier({.name = "lost", .timeout = kShort}).Wait(),
+                StatusIs(absl::StatusCode::kDeadlineExceeded, AllOf(HasSubstr("\"lost\""), HasSubstr("rank 2"))));
+    if (comm->rank() == 0) seen.Notify();
+  });
+}
+
+TEST_P(TransportConformance, AReceiverWhoseSenderDoesNotComeIsTold) {
+  absl::Notification seen;
+  RunRanks(2, [&](std::unique_ptr<Communicator> comm) {
+    if (comm->rank() == 1) return seen.WaitForNotification();
+    std::vector<float> data(1);
+    EXPECT_THAT(comm->Recv(View(data), 1, 3, {.timeout = kShort}).Wait(),
+                StatusIs(absl::StatusCode::kDeadlineExceeded, AllOf(HasSubstr("rank 1"), HasSubstr("tag 3"))));
+    seen.Notify();
+  });
+}
+
+TEST_P(TransportConformance, APeerThatIsGoneEndsThoseThatWaitForIt) {
+  RunRanks(3, [](std::unique_ptr<Communicator> comm) {
+    if (comm->rank() == 1) return;  // destroyed here
+    EXPECT_THAT(comm->Barrier().Wait(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("rank 1")));
+    EXPECT_THAT(comm->health(), StatusIs(absl::StatusCode::kUnavailable));
+  });
+}
+
+TEST_P(TransportConformance, AbortEndsPendingAndLaterOperationsWithItsStatusAndPeersWithItsReason) {
+  RunRanks(2, [](std::unique_ptr<Communicator> comm) {
+    std::vector<float> one(1);
+    if (comm->rank() == 0) {
+      const Work pending = comm->Barrier();
+      std::thread other([&] { comm->Abort(absl::CancelledError("enough")); });
+      EXPECT_THAT(pending.Wait(), StatusIs(absl::StatusCode::kCancelled, HasSubstr("enough")));
+      other.join();
+      const auto aborted = StatusIs(absl::StatusCode::kCancelled, HasSubstr("enough"));
+      EXPECT_THAT(comm->Barrier().Wait(), aborted);
+      EXPECT_THAT(comm->AllReduce(View(one), View(one), ReduceOp::kSum).Wait(), aborted);
+      EXPECT_THAT(comm->Broadcast(View(one), 0).Wait(), aborted);
+      EXPECT_THAT(comm->Send(View(one), 1, 0).Wait(), aborted);
+      EXPECT_THAT(comm->Recv(View(one), 1, 0).Wait(), aborted);
+      EXPECT_THAT(comm->Split(0, 0).status(), aborted);
+      EXPECT_THAT(comm->CreateArena(1).status(), aborted);
+      EXPECT_THAT(comm->health(), aborted);
+    } else {
+      EXPECT_THAT(comm->Recv(View(one), 0, 0).Wait(),
+                  StatusIs(absl::StatusCode::kUnavailable, AllOf(HasSubstr("rank 0"), HasSubstr("enough"))));
+    }
+  });
+}
+
+TEST_P(TransportConformance, WhatIsRefusedTakesNoPlaceInTheOrder) {
+  RunRanks(2, [](std::unique_ptr<Communicator> comm) {
+    std::vector<float> data(4, 1), three(3);
+    if (comm->rank() == 0) {
+      const auto refused = [](const char* text) { return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(text)); };
+      EXPECT_THAT(comm->AllReduce(View(data), View(data), ReduceOp::kBand).Wait(), refused("band"));
+      EXPECT_THAT(comm->AllReduce(View(data), View(three), ReduceOp::kSum).Wait(), refused("f32[3]"));
+      EXPECT_THAT(comm->Broadcast(View(data), 2).Wait(), refused("rank 2"));
+      EXPECT_THAT(comm->Send(View(data), 0, 0).Wait(), refused("no peer"));
+      EXPECT_THAT(comm->Send(View(data), 1, 1 << 16).Wait(), refused("tag"));
+      EXPECT_THAT(comm->Barrier({.timeout = absl::Seconds(-1)}).Wait(), refused("timeout"));
+      EXPECT_THAT(comm->Broadcast(Buffer{nullptr, 4, DType::kF32, Device()}, 0).Wait(), refused("null"));
+      EXPECT_THAT(comm->Broadcast(Buffer{data.data(), 4, DType::kF32, {DeviceType::kCuda, 0}}, 0).Wait(), refused("cuda:0"));
+    }
+    ABSL_ASSERT_OK(comm->AllReduce(View(data), View(data), ReduceOp::kSum).Wait());
+    EXPECT_THAT(data, Each(2.0f));
+  });
+}
+
+TEST_P(TransportConformance, SplitOrdersByKeyAndLeavesOutNegativeColors) {
+  RunRanks(4, [](std::unique_ptr<Communicator> comm) {
+    const int color = comm->rank() == 3 ? -1 : comm->rank() % 2;
+    ABSL_ASSERT_OK_AND_ASSIGN(auto part, comm->Split(color, -comm->rank()));
+    if (comm->rank() == 3) {
+      EXPECT_EQ(part, nullptr);
+    } else {
+      EXPECT_EQ(part->size(), comm->rank() == 1 ? 1 : 2);
+      EXPECT_EQ(part->rank(), comm->rank() == 0 ? 1 : 0);
+      std::vector<int32_t> sum = {comm->rank()};
+      ABSL_ASSERT_OK(part->AllReduce(View(sum), View(sum), ReduceOp::kSum).Wait());
+      EXPECT_EQ(sum[0], comm->rank() == 1 ? 1 : 2);
+    }
+    ABSL_ASSERT_OK(comm->Barrier().Wait());
+  });
+}
+
+TEST_P(TransportConformance, ASplitOutlivesItsParentAndSharesNoOrderWithIt) {
+  RunRanks(2, [](std::unique_ptr<Communicator> comm) {
+    ABSL_ASSERT_OK_AND_ASSIGN(auto part, comm->Split(0, comm->rank()));
+    ABSL_ASSERT_OK_AND_ASSIGN(auto grandchild, part->Split(5, comm->rank()));
+    // Rank 0 waits in one communicator, rank 1 in the other first: both end.
+    const Work a = comm->rank() == 0 ? comm->Barrier() : part->Barrier();
+    const Work b = comm->rank() == 0 ? part->Barrier() : comm->Barrier();
+    ABSL_EXPECT_OK(b.Wait());
+    ABSL_EXPECT_OK(a.Wait());
+    ABSL_ASSERT_OK(grandchild->Barrier().Wait());  // so that both ranks are through with the parents
+    comm.reset();
+    part.reset();
+    std::vector<int32_t> one = {1};
+    ABSL_ASSERT_OK(grandchild->AllReduce(View(one), View(one), ReduceOp::kSum).Wait());
+    EXPECT_EQ(one[0], 2);
+  });
+}
+
+TEST_P(TransportConformance, ConnectRefusesBadRanksAndNamesThoseThatDoNotCome) {
+  InProcessStore store;
+  ConnectOptions options;
+  options.host = "127.0.0.1";
+  options.rank = 2;
+  options.size = 2;
+  EXPECT_THAT(transport().Connect(store, options).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("rank 2")));
+  options.rank = 0;
+  options.size = 0;
+  EXPECT_THAT(transport().Connect(store, options).status(), StatusIs(absl::StatusCode::kInvalidArgument));
+  options.size = 2;
+  options.timeout = absl::Milliseconds(50);
+  EXPECT_THAT(transport().Connect(store, options).status(),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("ranks 1")));
+}
+
+TEST_P(TransportConformance, ArenasAreZeroAlignedAndOfOneSize) {
+  RunRanks(2, [](std::unique_ptr<Communicator> comm) {
+    {
+      ABSL_ASSERT_OK_AND_ASSIGN(const Arena arena, comm->CreateArena(1000));
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(arena.data()) % Arena::kAlignment, 0u);
+      for (int i = 0; i < 1000; ++i) ASSERT_EQ(static_cast<char*>(arena.data())[i], 0);
+      const Buffer slice = arena.Slice(Arena::kAlignment, 4, DType::kF32);
+      static_cast<float*>(slice.data)[3] = 1;
+      ABSL_ASSERT_OK(comm->AllReduce(slice, slice, ReduceOp::kSum).Wait());
+      EXPECT_EQ(static_cast<float*>(slice.data)[3], 2);
+    }
+    EXPECT_THAT(comm->CreateArena(comm->rank() + 1).status(),
+                StatusIs(absl::StatusCode::kFailedPrecondition, AllOf(HasSubstr("rank 0"), HasSubstr("rank 1"))));
+  });
+}
+
+TEST_P(TransportConformance, SeveralThreadsMayWaitForOneWork) {
+  RunRanks(2, [](std::unique_ptr<Communicator> comm) {
+    std::vector<Work> works;
+    for (int i = 0; i < 20; ++i) works.push_back(comm->Barrier());
+    std::vector<std::thread> waiters;
+    for (int t = 0; t < 3; ++t) {
+      waiters.emplace_back([&] {
+        for (const Work& work : works) ABSL_EXPECT_OK(work.Wait());
+      });
+    }
+    for (std::thread& waiter : waiters) waiter.join();
+  });
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,6 @@
+#include "gtest/gtest.h"
+#include "transports/conformance/conformance.h"
+
+namespace lockstep {
+INSTANTIATE_TEST_SUITE_P(Gloo, TransportConformance, ::testing::Values("gloo"));
+}  // namespace lockstep

@@ -1,0 +1,79 @@
+#include "transports/gloo/gloo_communicator.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/status/status_macros.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "transports/gloo/call_gloo.h"
+#include "transports/gloo/gloo_execute.h"
+#include "transports/gloo/inquest.h"
+#include "transports/store/prefix_store.h"
+
+namespace lockstep {
+namespace {
+
+// Gloo adds timeouts to the clock, which may not overflow.
+constexpr absl::Duration kLongestTimeout = absl::Hours(24 * 365);
+
+std::chrono::milliseconds TimeLeft(absl::Time deadline) {
+  const absl::Duration left = std::min(deadline - absl::Now(), kLongestTimeout);
+  return absl::ToChronoMilliseconds(std::max(left, absl::ZeroDuration()) + absl::Milliseconds(1));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Communicator>> GlooCommunicator::Connect(std::shared_ptr<Store> store, GlooDevice device,
+                                                                        int rank, int size, absl::Duration timeout) {
+  const absl::Time deadline = absl::Now() + std::min(timeout, kLongestTimeout);
+  ABSL_ASSIGN_OR_RETURN(std::shared_ptr<GlooMesh> mesh, GlooMesh::Connect(*store, device, rank, size, deadline));
+  return std::unique_ptr<Communicator>(new GlooCommunicator(std::move(store), std::move(device), std::move(mesh), timeout));
+}
+
+GlooCommunicator::GlooCommunicator(std::shared_ptr<Store> store, GlooDevice device, std::shared_ptr<GlooMesh> mesh,
+                                   absl::Duration timeout)
+    : HostCommunicator(mesh->rank, mesh->size, timeout),
+      store_(std::move(store)),
+      device_(std::move(device)),
+      mesh_(std::move(mesh)),
+      queue_(rank(), *this, "ls-gloo") {}
+
+absl::StatusOr<std::unique_ptr<Communicator>> GlooCommunicator::ConnectMembers(const std::vector<int>& members,
+                                                                               int64_t split, int color) {
+  const auto own = std::find(members.begin(), members.end(), rank());
+  auto store = std::make_shared<PrefixStore>(store_, absl::StrCat("split/", split, ".", color));
+  return Connect(std::move(store), device_, static_cast<int>(own - members.begin()), static_cast<int>(members.size()),
+                 timeout());
+}
+
+absl::Status GlooCommunicator::Execute(const Operation& operation) {
+  const absl::Time start = absl::Now();
+  const absl::Status raw = CallGloo([&] { ExecuteWithGloo(mesh_, operation, collectives_, TimeLeft(operation.deadline)); });
+  if (raw.ok()) {
+    if (IsCollective(operation.kind)) ++collectives_;
+    return raw;
+  }
+  const bool late = absl::Now() >= operation.deadline;
+  const absl::Status own =
+      late ? absl::DeadlineExceededError(
+                 absl::StrCat("waited ", absl::FormatDuration(absl::Now() - start), " in ", DescribeOperation(operation)))
+           : raw;
+  if (const absl::Status aborted = health(); !aborted.ok()) return aborted;  // GiveUp follows
+  RecordEnd(*store_, rank(), own, &operation, collectives_);
+  recorded_ = true;
+  const absl::Status why = HoldInquest(*store_, *mesh_, own, operation, collectives_, absl::Now() - start);
+  mesh_->CloseAll();
+  return why;
+}
+
+void GlooCommunicator::Interrupt() { mesh_->CloseAll(); }
+
+void GlooCommunicator::GiveUp(const absl::Status& why) {
+  if (recorded_) return;
+  recorded_ = true;
+  RecordEnd(*store_, rank(), why, nullptr, collectives_);
+}
+
+}  // namespace lockstep

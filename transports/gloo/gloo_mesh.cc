@@ -1,0 +1,147 @@
+#include "transports/gloo/gloo_mesh.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/status/status_macros.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "gloo/transport/context.h"
+#include "gloo/transport/tcp/device.h"
+#include "gloo/transport/unbound_buffer.h"
+#include "transports/gloo/call_gloo.h"
+#include "transports/gloo/wire.pb.h"
+
+namespace lockstep {
+namespace {
+
+// Gloo waits five times its timeout for a connection (tcp::Pair::waitUntil).
+constexpr int kGlooConnectFactor = 5;
+
+// A slot that no operation uses; see gloo/types.h for how slots are made.
+constexpr uint64_t kProbeSlot = uint64_t{0xff} << 56;
+
+std::string PeerKey(int rank) { return absl::StrCat("peer/", rank); }
+
+std::string OwnHost() {
+  char name[256] = {};
+  gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+// DEADLINE_EXCEEDED that names every rank which is not in the store.
+absl::Status MissingRanks(Store& store, int size, absl::Duration waited) {
+  std::vector<int> missing;
+  for (int rank = 0; rank < size; ++rank) {
+    const absl::StatusOr<bool> there = store.Contains(PeerKey(rank));
+    if (there.ok() && !*there) missing.push_back(rank);
+  }
+  return absl::DeadlineExceededError(absl::StrCat("ranks ", absl::StrJoin(missing, ", "), " of ", size,
+                                                  " did not come within ", absl::FormatDuration(waited),
+                                                  ". Do they run, and with the same address and world size?"));
+}
+
+}  // namespace
+
+absl::StatusOr<GlooDevice> MakeGlooDevice(const std::string& host) {
+  gloo::transport::tcp::attr attributes;
+  attributes.hostname = host;
+  GlooDevice device;
+  const absl::Status status = CallGloo([&] { device = gloo::transport::tcp::CreateDevice(attributes); });
+  if (status.ok()) return device;
+  return absl::UnavailableError(absl::StrCat("gloo cannot listen on \"", host, "\": ", status.message(),
+                                             ". Give an address of this machine that its peers can reach"));
+}
+
+absl::StatusOr<std::shared_ptr<GlooMesh>> GlooMesh::Connect(Store& store, GlooDevice device, int rank, int size,
+                                                            absl::Time deadline) {
+  const absl::Time start = absl::Now();
+  ABSL_ASSIGN_OR_RETURN(const int64_t came, store.Add(absl::StrCat("came/", rank), 1));
+  if (came != 1) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("another process has come as rank ", rank, " of ", size, " before: each rank may come once"));
+  }
+  std::shared_ptr<GlooMesh> mesh(new GlooMesh(rank, size));
+  std::vector<std::string> addresses;
+  ABSL_RETURN_IF_ERROR(mesh->CreatePairs(std::move(device), deadline, addresses));
+  gloo_wire::Peer own;
+  own.set_size(size);
+  own.set_host(OwnHost());
+  own.set_pid(getpid());
+  for (std::string& address : addresses) own.add_addresses(std::move(address));
+  ABSL_RETURN_IF_ERROR(store.Set(PeerKey(rank), own.SerializeAsString()));
+  for (int peer = 0; peer < size; ++peer) {
+    absl::StatusOr<std::string> serialized = store.Get(PeerKey(peer), deadline - absl::Now());
+    if (absl::IsDeadlineExceeded(serialized.status())) return MissingRanks(store, size, absl::Now() - start);
+    ABSL_RETURN_IF_ERROR(serialized.status());
+    ABSL_RETURN_IF_ERROR(mesh->ConnectTo(peer, *serialized));
+  }
+  return mesh;
+}
+
+absl::Status GlooMesh::CreatePairs(GlooDevice device, absl::Time deadline, std::vector<std::string>& addresses) {
+  device_ = std::move(device);
+  const std::chrono::milliseconds left = absl::ToChronoMilliseconds(deadline - absl::Now());
+  const auto timeout = std::max(left / kGlooConnectFactor, std::chrono::milliseconds(1));
+  setTimeout(timeout);
+  return CallGloo([&] {
+    auto transport = device_->createContext(rank, size);
+    transport->setTimeout(timeout);
+    for (int peer = 0; peer < size; ++peer) {
+      if (peer == rank) {
+        addresses.emplace_back();
+        continue;
+      }
+      const std::vector<char> address = transport->createPair(peer)->address().bytes();
+      addresses.emplace_back(address.begin(), address.end());
+    }
+    transportContext_ = std::move(transport);
+  });
+}
+
+absl::Status GlooMesh::ConnectTo(int peer, const std::string& serialized) {
+  gloo_wire::Peer record;
+  if (!record.ParseFromString(serialized)) {
+    return absl::DataLossError(absl::StrCat("what the store holds for rank ", peer, " is no address"));
+  }
+  identities_[static_cast<size_t>(peer)] = {record.host(), record.pid()};
+  if (record.size() != size || record.addresses_size() != size) {
+    return absl::FailedPreconditionError(absl::StrCat("rank ", rank, " connects as one of ", size, ", ", DescribeRank(peer),
+                                                      " as one of ", record.size(), ": all must agree"));
+  }
+  if (peer == rank) return absl::OkStatus();
+  const std::string& address = record.addresses(rank);
+  const absl::Status status = CallGloo([&] { getPair(peer)->connect(std::vector<char>(address.begin(), address.end())); });
+  if (status.ok()) return status;
+  return absl::UnavailableError(absl::StrCat("rank ", rank, " cannot connect with ", DescribeRank(peer), ": ",
+                                             status.message(), ". Is it alive, and reachable from here?"));
+}
+
+std::string GlooMesh::DescribeRank(int which) const {
+  const Identity& identity = identities_[static_cast<size_t>(which)];
+  return absl::StrCat("rank ", which, " (host ", identity.host, ", pid ", identity.pid, ")");
+}
+
+void GlooMesh::CloseAll() {
+  // Gloo has no call for this, but closes every connection of a context when a wait on one of its buffers runs out of time.
+  CallGloo([&] {
+    char byte = 0;
+    createUnboundBuffer(&byte, 1)->waitRecv(std::chrono::milliseconds(0));
+  }).IgnoreError();
+}
+
+std::vector<int> GlooMesh::BrokenPeers() {
+  std::vector<int> broken;
+  for (int peer = 0; peer < size; ++peer) {
+    if (peer == rank) continue;
+    const absl::Status sent = CallGloo([&] { createUnboundBuffer(nullptr, 0)->send(peer, kProbeSlot); });
+    if (!sent.ok()) broken.push_back(peer);
+  }
+  return broken;
+}
+
+}  // namespace lockstep

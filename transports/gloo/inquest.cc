@@ -1,0 +1,133 @@
+#include "transports/gloo/inquest.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "absl/types/optional.h"
+#include "transports/gloo/wire.pb.h"
+
+namespace lockstep {
+namespace {
+
+using Records = std::vector<absl::optional<gloo_wire::End>>;  // by rank
+
+std::string EndKey(int rank) { return absl::StrCat("end/", rank); }
+
+// What the ranks concerned have written, as far as they do within the grace.
+Records ReadRecords(Store& store, const GlooMesh& mesh, const Operation& operation) {
+  const absl::Time deadline = absl::Now() + kInquestGrace;
+  Records records(static_cast<size_t>(mesh.size));
+  for (int rank = 0; rank < mesh.size; ++rank) {
+    if (rank == mesh.rank || (!IsCollective(operation.kind) && rank != operation.peer)) continue;
+    const absl::StatusOr<std::string> bytes =
+        store.Get(EndKey(rank), std::max(deadline - absl::Now(), absl::Milliseconds(5)));
+    gloo_wire::End end;
+    if (bytes.ok() && end.ParseFromString(*bytes)) records[static_cast<size_t>(rank)] = std::move(end);
+  }
+  return records;
+}
+
+std::string DescribeRanks(const GlooMesh& mesh, const std::vector<int>& ranks) {
+  return absl::StrJoin(ranks, ", ", [&](std::string* out, int rank) { absl::StrAppend(out, mesh.DescribeRank(rank)); });
+}
+
+// The ranks concerned, less this one, that wrote nothing.
+std::vector<int> SilentRanks(const GlooMesh& mesh, const Records& records, const Operation& operation) {
+  std::vector<int> silent;
+  for (int rank = 0; rank < mesh.size; ++rank) {
+    const bool concerned = rank != mesh.rank && (IsCollective(operation.kind) || rank == operation.peer);
+    if (concerned && !records[static_cast<size_t>(rank)].has_value()) silent.push_back(rank);
+  }
+  return silent;
+}
+
+absl::StatusCode CodeOf(const gloo_wire::End& end) { return static_cast<absl::StatusCode>(end.code()); }
+
+bool AnyDeadline(const Records& records) {
+  return std::any_of(records.begin(), records.end(), [](const absl::optional<gloo_wire::End>& end) {
+    return end.has_value() && CodeOf(*end) == absl::StatusCode::kDeadlineExceeded;
+  });
+}
+
+// FAILED_PRECONDITION if a peer was in a different operation at the same place in the order, else OK.
+absl::Status CompareOperations(const GlooMesh& mesh, const Records& records, const Operation& operation,
+                               int64_t collective) {
+  if (!IsCollective(operation.kind)) return absl::OkStatus();
+  for (int rank = 0; rank < mesh.size; ++rank) {
+    const absl::optional<gloo_wire::End>& end = records[static_cast<size_t>(rank)];
+    if (!end.has_value() || end->collective() != collective || end->signature() == DescribeSignature(operation)) continue;
+    return absl::FailedPreconditionError(absl::StrCat("ranks called different things: rank ", mesh.rank, " ",
+                                                      DescribeOperation(operation), ", rank ", rank, " ", end->operation()));
+  }
+  return absl::OkStatus();
+}
+
+std::string DescribeWait(const GlooMesh& mesh, const Records& records, const Operation& operation) {
+  const std::vector<int> silent = SilentRanks(mesh, records, operation);
+  if (!silent.empty()) return absl::StrCat("for ", DescribeRanks(mesh, silent), ", which did not come");
+  std::vector<std::string> elsewhere;
+  for (int rank = 0; rank < mesh.size; ++rank) {
+    const absl::optional<gloo_wire::End>& end = records[static_cast<size_t>(rank)];
+    if (!end.has_value()) continue;
+    elsewhere.push_back(absl::StrCat("rank ", rank, " in ", end->operation().empty() ? "nothing" : end->operation()));
+  }
+  return absl::StrCat("though all ranks wait (", absl::StrJoin(elsewhere, ", "),
+                      "): the order of calls, the network or the timeout is wrong");
+}
+
+// Why peers closed their connections: the first that told a reason of its own.
+absl::Status QuotePeers(const GlooMesh& mesh, const Records& records, const absl::Status& raw) {
+  const absl::optional<gloo_wire::End>* quoted = nullptr;
+  int who = -1;
+  for (int rank = 0; rank < mesh.size; ++rank) {
+    const absl::optional<gloo_wire::End>& end = records[static_cast<size_t>(rank)];
+    if (!end.has_value() || (quoted != nullptr && CodeOf(*end) == absl::StatusCode::kUnavailable)) continue;
+    quoted = &end;
+    who = rank;
+  }
+  if (quoted == nullptr) return absl::UnavailableError(raw.message());
+  return absl::UnavailableError(absl::StrCat(mesh.DescribeRank(who), " gave up: ", (*quoted)->message()));
+}
+
+}  // namespace
+
+void RecordEnd(Store& store, int rank, const absl::Status& why, const Operation* operation, int64_t collective) {
+  gloo_wire::End end;
+  end.set_code(static_cast<int>(why.code()));
+  end.set_message(std::string(why.message()));
+  end.set_collective(-1);
+  if (operation != nullptr) {
+    end.set_operation(DescribeOperation(*operation));
+    end.set_signature(DescribeSignature(*operation));
+    if (IsCollective(operation->kind)) end.set_collective(collective);
+  }
+  store.Set(EndKey(rank), end.SerializeAsString()).IgnoreError();  // the store may be what died; peers then see no record
+}
+
+absl::Status HoldInquest(Store& store, GlooMesh& mesh, const absl::Status& raw, const Operation& operation,
+                         int64_t collective, absl::Duration timeout) {
+  const std::string what = absl::StrCat(mesh.DescribeRank(mesh.rank), ": ", DescribeOperation(operation));
+  const std::vector<int> broken = mesh.BrokenPeers();
+  const Records records = ReadRecords(store, mesh, operation);
+  if (const absl::Status status = CompareOperations(mesh, records, operation, collective); !status.ok()) return status;
+  if (absl::IsDeadlineExceeded(raw) || AnyDeadline(records)) {
+    return absl::DeadlineExceededError(
+        absl::StrCat(what, " waited ", absl::FormatDuration(timeout), " ", DescribeWait(mesh, records, operation)));
+  }
+  std::vector<int> gone;
+  for (const int rank : SilentRanks(mesh, records, operation)) {
+    if (std::count(broken.begin(), broken.end(), rank) > 0) gone.push_back(rank);
+  }
+  if (gone.empty()) {
+    const absl::Status quoted = QuotePeers(mesh, records, raw);
+    return absl::Status(quoted.code(), absl::StrCat(what, ": ", quoted.message()));
+  }
+  return absl::UnavailableError(absl::StrCat(what, ": lost ", DescribeRanks(mesh, gone),
+                                             ": it has died, or closed its communicator; look at its own output"));
+}
+
+}  // namespace lockstep
