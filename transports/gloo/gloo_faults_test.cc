@@ -1,0 +1,142 @@
+// Ranks that are killed, stopped or short of files: what their peers are told, and what is left behind.
+#include <dirent.h>
+#include <signal.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status_matchers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "transports/gloo/gloo_transport.h"
+#include "transports/store/in_process_store.h"
+#include "transports/testing/rank_processes.h"
+#include "transports/testing/rank_threads.h"
+
+namespace lockstep {
+namespace {
+
+using ::absl_testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// Tells "ready" once connected with all, then all-reduces until it fails, and tells the error.
+void ReduceUntilFailure(Communicator& comm, absl::Duration timeout, const RankProcesses::Tell& tell) {
+  std::vector<float> data(50'000, 1);
+  const Buffer buffer = MakeBuffer(absl::MakeSpan(data));
+  absl::Status status = comm.Barrier({.name = "start"}).Wait();
+  tell("ready");
+  while (status.ok()) status = comm.AllReduce(buffer, buffer, ReduceOp::kAvg, {.name = "grads", .timeout = timeout}).Wait();
+  tell(status.ToString());
+  tell(comm.Barrier().Wait().ToString());
+}
+
+TEST(GlooFaults, EverySurvivorOfAKilledRankNamesItWithHostAndPid) {
+  RankProcesses ranks("gloo", 4, kTestDeadline, [](Communicator& comm, const RankProcesses::Tell& tell) {
+    ReduceUntilFailure(comm, kTestDeadline, tell);
+  });
+  for (int rank = 0; rank < 4; ++rank) ASSERT_EQ(ranks.NextLine(rank), "ready");
+  ranks.Signal(2, SIGKILL);
+  for (const int rank : {0, 1, 3}) {
+    const std::string line = ranks.NextLine(rank);
+    EXPECT_THAT(line, AllOf(StartsWith(absl::StrCat("UNAVAILABLE: rank ", rank, " (")), HasSubstr("\"grads\""),
+                            HasSubstr("lost rank 2 (host "), HasSubstr(absl::StrCat("pid ", ranks.pid(2)))));
+    EXPECT_EQ(ranks.NextLine(rank), line) << "a later operation ends with the same status";
+  }
+}
+
+TEST(GlooFaults, AStoppedRankCostsTheDeadlineAndIsNamed) {
+  RankProcesses ranks("gloo", 3, kTestDeadline, [](Communicator& comm, const RankProcesses::Tell& tell) {
+    ReduceUntilFailure(comm, absl::Milliseconds(500), tell);
+  });
+  for (int rank = 0; rank < 3; ++rank) ASSERT_EQ(ranks.NextLine(rank), "ready");
+  ranks.Signal(1, SIGSTOP);
+  for (const int rank : {0, 2}) {
+    EXPECT_THAT(ranks.NextLine(rank), AllOf(StartsWith("DEADLINE_EXCEEDED: "), HasSubstr("rank 1 (host "),
+                                            HasSubstr(absl::StrCat("pid ", ranks.pid(1))), HasSubstr("did not come")));
+  }
+  ranks.Signal(1, SIGCONT);
+  EXPECT_THAT(ranks.NextLine(1), AnyOf(StartsWith("UNAVAILABLE"), StartsWith("DEADLINE_EXCEEDED")));
+}
+
+TEST(GlooFaults, ARankThatDiedWhileNobodyCommunicatedIsFoundByTheNextOperation) {
+  RankProcesses ranks("gloo", 2, kTestDeadline, [](Communicator& comm, const RankProcesses::Tell& tell) {
+    const absl::Status start = comm.Barrier().Wait();
+    tell("ready");
+    if (comm.rank() == 1) raise(SIGKILL);
+    tell(comm.Barrier({.name = "next"}).Wait().ToString());
+  });
+  EXPECT_EQ(ranks.NextLine(1), "ready");
+  EXPECT_EQ(ranks.NextLine(1), "");
+  EXPECT_EQ(ranks.NextLine(0), "ready");
+  EXPECT_THAT(ranks.NextLine(0), AllOf(StartsWith("UNAVAILABLE"), HasSubstr("\"next\""), HasSubstr("lost rank 1")));
+}
+
+TEST(GlooFaults, WithoutTheStoreADeathIsStillNoticedAtOnce) {
+  RankProcesses ranks("gloo", 2, kTestDeadline, [](Communicator& comm, const RankProcesses::Tell& tell) {
+    ReduceUntilFailure(comm, kTestDeadline, tell);
+  });
+  for (int rank = 0; rank < 2; ++rank) ASSERT_EQ(ranks.NextLine(rank), "ready");
+  ranks.KillStore();
+  ranks.Signal(0, SIGKILL);
+  EXPECT_THAT(ranks.NextLine(1), AllOf(StartsWith("UNAVAILABLE"), HasSubstr("lost rank 0")));
+}
+
+TEST(GlooFaults, ARankThatIsTakenAndASizeThatDiffersAreToldApart) {
+  InProcessStore store;
+  GlooTransport transport;
+  ConnectOptions options;
+  options.host = "127.0.0.1";
+  options.timeout = absl::Milliseconds(50);
+  options.size = 2;
+  EXPECT_THAT(transport.Connect(store, options).status(), StatusIs(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_THAT(transport.Connect(store, options).status(),
+              StatusIs(absl::StatusCode::kAlreadyExists, AllOf(HasSubstr("rank 0"), HasSubstr("another process"))));
+  options.rank = 1;
+  options.size = 3;
+  EXPECT_THAT(transport.Connect(store, options).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, AllOf(HasSubstr("rank 0"), HasSubstr("3"), HasSubstr("2"))));
+}
+
+TEST(GlooFaults, AnAddressOfAnotherMachineIsRefused) {
+  InProcessStore store;
+  GlooTransport transport;
+  ConnectOptions options;
+  for (const char* host : {"192.0.2.1", "no-such-host.invalid"}) {
+    options.host = host;
+    EXPECT_THAT(transport.Connect(store, options).status(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr(host)));
+  }
+}
+
+int OpenFiles() {
+  int count = 0;
+  DIR* const files = opendir("/proc/self/fd");
+  while (readdir(files) != nullptr) ++count;
+  closedir(files);
+  return count;
+}
+
+TEST(GlooFaults, NoFileIsLeftOpenWhetherACommunicatorEndedWellOrNot) {
+  GlooTransport transport;
+  const auto once = [&] {
+    ConnectRanks(transport, 3, kTestDeadline, [](std::unique_ptr<Communicator> comm, std::shared_ptr<Store>) {
+      ABSL_ASSERT_OK_AND_ASSIGN(const auto part, comm->Split(0, comm->rank()));
+      if (comm->rank() == 1) part->Abort(absl::CancelledError("enough"));
+      EXPECT_FALSE(part->Barrier().Wait().ok());
+      ABSL_EXPECT_OK(comm->Barrier().Wait());
+    });
+  };
+  once();
+  const int before = OpenFiles();
+  once();
+  EXPECT_EQ(OpenFiles(), before);
+}
+
+}  // namespace
+}  // namespace lockstep
