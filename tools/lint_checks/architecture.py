@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 
+from layer_rules import TRANSPORTS
 from repository import LintError
 from source_file import Finding
 
@@ -13,7 +14,7 @@ Rule = collections.namedtuple("Rule", "why query path")
 
 _FLAGS_TARGET = "@com_google_absl//absl/flags:flag"
 _LIBRARIES = 'attr("testonly", 0, kind("cc_library", //ddp/...))'
-_TRANSPORT = "^//transports/(?!(conformance|host|kernels|store|testing)[:/])"
+_TRANSPORT = "^//transports/(%s)[:/]" % "|".join(TRANSPORTS)
 
 RULES = (
     Rule(

@@ -15,14 +15,19 @@ _ABOVE = {
 # Headers of Bazel's own, which look like ours.
 _OF_BAZEL = "tools/cpp/runfiles/"
 
-# Folders of transports/ that are no transport; every other one is.
-_SHARED = ("conformance", "host", "kernels", "store", "testing")
+# The transports: folders of transports/ that know nothing of each other. Its other folders are shared.
+TRANSPORTS = ("gloo", "hierarchical", "in_process", "nccl", "shm")
+
+
+def _folder(path):
+    match = re.match(r"transports/(\w+)/", path)
+    return match.group(1) if match else None
 
 
 def _transport(path):
-    """The concrete transport that the path belongs to, or None."""
-    match = re.match(r"transports/(\w+)/", path)
-    return match.group(1) if match and match.group(1) not in _SHARED else None
+    """The transport that the path belongs to, or None."""
+    folder = _folder(path)
+    return folder if folder in TRANSPORTS else None
 
 
 def _is_test(path):
@@ -53,6 +58,12 @@ def transports_are_apart(source):
             yield Finding(source.path, line, "what is shared lies in a folder of its own; %s belongs to the transport %s" % (included, other))
 
 
+def every_transport_is_listed(source):
+    folder = _folder(source.path)
+    if folder and source.path == "transports/%s/%s_transport.cc" % (folder, folder) and folder not in TRANSPORTS:
+        yield Finding(source.path, 0, "a new transport: add `%s` to TRANSPORTS in tools/lint_checks/layer_rules.py" % folder)
+
+
 def flags_are_defined_in_one_file(source):
     library = source.path.startswith(("ddp/", "transports/"))
     if not library or source.path in ("ddp/flags.h", "ddp/flags.cc", "ddp/flags_test.cc"):
@@ -62,4 +73,10 @@ def flags_are_defined_in_one_file(source):
             yield Finding(source.path, line, "flags are ddp/flags.h's alone; a library takes an options struct, not %s" % included)
 
 
-RULES = (layers_point_down, the_engine_names_no_transport, transports_are_apart, flags_are_defined_in_one_file)
+RULES = (
+    layers_point_down,
+    the_engine_names_no_transport,
+    transports_are_apart,
+    every_transport_is_listed,
+    flags_are_defined_in_one_file,
+)

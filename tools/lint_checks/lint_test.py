@@ -88,6 +88,11 @@ class TextRules(unittest.TestCase):
         self.expect("transports/registry.cc", '#include "transports/gloo/b.h"\n', (1, "transport gloo"))
         self.expect("transports/gloo/a.cc", '#include "transports/gloo/b.h"\n#include "transports/store/store.h"\n')
 
+    def test_a_transport_that_the_rules_do_not_know(self):
+        self.expect("transports/carrier_pigeon/carrier_pigeon_transport.cc", "", (0, "add `carrier_pigeon`"))
+        self.expect("transports/gloo/gloo_transport.cc", "")
+        self.expect("transports/net/socket.cc", "")
+
     def test_flags_outside_flags_h(self):
         self.expect("ddp/reducer.cc", '#include "absl/flags/flag.h"\n', (1, "absl/flags/flag.h"))
         self.expect("transports/registry.cc", '#include "absl/flags/flag.h"\n', (1, "absl/flags/flag.h"))
@@ -216,8 +221,17 @@ class ChangedFiles(unittest.TestCase):
         with self.assertRaisesRegex(repository.LintError, "nowhere"):
             repository.changed_files(self.root, "nowhere")
 
-    def test_a_first_commit_has_itself_as_base(self):
-        self.assertEqual(repository.default_base(self.root), "HEAD")
+    def test_a_branch_is_measured_against_origin_main_and_main_itself_against_the_commit_before(self):
+        self.git("update-ref", "refs/remotes/origin/main", "HEAD")
+        self.write("committed.cc", "2")
+        self.commit()
+        self.assertEqual(repository.default_base(self.root), "origin/main")
+        self.git("update-ref", "refs/remotes/origin/main", "HEAD")
+        self.assertEqual(repository.default_base(self.root), "HEAD~1")
+
+    def test_in_a_first_commit_every_file_is_new(self):
+        self.assertIsNone(repository.default_base(self.root))
+        self.assertIn("kept.cc", repository.changed_files(self.root, None))
 
 
 if __name__ == "__main__":

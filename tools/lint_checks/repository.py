@@ -20,11 +20,11 @@ def _exists(root, revision):
 
 
 def default_base(root):
-    """What a change is measured against: where it left origin/main, else the commit before."""
+    """What a change is measured against: origin/main, or where that is HEAD already, the commit before; None: there is neither."""
     for revision in ("origin/main", "HEAD~1"):
-        if _exists(root, revision):
+        if _exists(root, revision) and _git(root, "merge-base", revision, "HEAD") != _git(root, "rev-parse", "HEAD"):
             return revision
-    return "HEAD"
+    return None
 
 
 def all_files(root):
@@ -34,7 +34,12 @@ def all_files(root):
 
 
 def changed_files(root, base):
-    """The files that differ from the merge base with `base`: in commits, in the index, in the working tree, or untracked."""
+    """The files that differ from the merge base with `base`: in commits, in the index, in the working tree, or untracked.
+
+    Without a base, all files.
+    """
+    if base is None:
+        return all_files(root)
     start = _git(root, "merge-base", base, "HEAD")[0]
     changed = set(_git(root, "diff", "--name-only", "--diff-filter=d", start))
     changed.update(_git(root, "ls-files", "--others", "--exclude-standard"))
