@@ -45,7 +45,8 @@ using Environment = std::function<absl::optional<std::string>(absl::string_view 
 //                      connection is made
 //   NOT_FOUND          no transport of that name is linked in
 //   UNAVAILABLE        the address does not resolve, or the port is taken: at once
-//   DEADLINE_EXCEEDED  peers did not come within `timeout`
+//   ALREADY_EXISTS     another process has come with this rank; FAILED_PRECONDITION: ranks give different world sizes
+//   DEADLINE_EXCEEDED  peers did not come within `timeout`; they are named
 // From then on this process' log lines carry rank and host.
 absl::StatusOr<std::shared_ptr<ProcessGroup>> InitProcessGroup(const ProcessGroupOptions& options = {});
 absl::StatusOr<std::shared_ptr<ProcessGroup>> InitProcessGroup(const ProcessGroupOptions& options,
