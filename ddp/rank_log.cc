@@ -22,11 +22,14 @@ namespace {
 class RankSink : public absl::LogSink {
  public:
   void Become(const RankInfo& info) {
-    absl::MutexLock lock(&mu_);
-    who_ = absl::StrCat("rank ", info.rank, "/", info.world_size, " ", info.host);
-    if (installed_) return;
-    installed_ = true;
-    threshold_ = absl::StderrThreshold();
+    {
+      absl::MutexLock lock(&mu_);
+      who_ = absl::StrCat("rank ", info.rank, "/", info.world_size, " ", info.host);
+      if (installed_) return;
+      installed_ = true;
+      threshold_ = absl::StderrThreshold();
+    }
+    // Without the lock: Abseil holds its own while it calls Send.
     absl::SetStderrThreshold(absl::LogSeverityAtLeast::kInfinity);
     absl::AddLogSink(this);
   }
