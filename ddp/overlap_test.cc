@@ -34,26 +34,15 @@ class Timeline {
     absl::MutexLock lock(&mu_);
     events_[rank].push_back(std::move(event));
   }
-  void Started(const StartedOperation& op) {
-    Add(op.rank, std::string(op.name));
-    if (op.name != "step control") return;
-    absl::MutexLock lock(&mu_);
-    control_[op.rank] = op.work;
-  }
+  void Started(const StartedOperation& op) { Add(op.rank, std::string(op.name)); }
   std::vector<std::string> Take(int rank) {
     absl::MutexLock lock(&mu_);
     return std::exchange(events_[rank], {});
-  }
-  // The work by which the ranks tell each other their weights in this step.
-  Work control(int rank) {
-    absl::MutexLock lock(&mu_);
-    return control_[rank];
   }
 
  private:
   absl::Mutex mu_;
   std::vector<std::string> events_[kWorld] ABSL_GUARDED_BY(mu_);
-  Work control_[kWorld] ABSL_GUARDED_BY(mu_);
 };
 
 class Net {
@@ -98,7 +87,6 @@ TEST(Overlap, EachBucketStartsInsideTheHookOfItsLastGradientInEveryStepFromTheFi
     for (int step = 0; step < kSteps; ++step) {
       DdpStep open = ddp.BeginStep();
       timeline.Add(rank, "forward");
-      ABSL_ASSERT_OK(timeline.control(rank).Wait());  // in training, forward outlasts it
       net.Backward([&](int p) { timeline.Add(rank, absl::StrCat("p", p)); });
       net.model.EndBackward();
       timeline.Add(rank, "end");

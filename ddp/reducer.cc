@@ -12,6 +12,9 @@
 namespace lockstep {
 namespace {
 
+// How far the sum of weights may be from the one expected: an f32 gradient of 1e-26 still survives the way.
+constexpr double kMaxCorrection = 1e12;
+
 // Elements of the last bucket that carry the reports, one a rank; a group of one tells nobody.
 int64_t TailCount(const Communicator& communicator) { return communicator.size() > 1 ? communicator.size() : 0; }
 
@@ -88,7 +91,8 @@ Reducer::Reducer(std::unique_ptr<Communicator> communicator, Model& model, Bucke
       arena_(std::move(arena)),
       tail_offset_(plan.tail_offset),
       parameters_(new ParameterState[model.parameters().size()]),
-      controls_(static_cast<size_t>(communicator_->size())) {
+      controls_(static_cast<size_t>(communicator_->size())),
+      expected_weight_sum_(communicator_->size()) {
   for (Bucket& layout : plan.buckets) {
     auto bucket = std::make_unique<BucketState>();
     bucket->memory = arena_.Slice(layout.arena_offset, layout.count, layout.dtype);
@@ -138,7 +142,6 @@ absl::Status Reducer::Begin(const StepOptions& options) {
   }
   finishing_.store(false, std::memory_order_relaxed);
   next_bucket_ = 0;
-  control_state_ = Control::kPending;
   if (options.sync && !alone()) StartControl();
   phase_.store(options.sync ? Phase::kSynchronizing : Phase::kAccumulating, std::memory_order_release);
   return absl::OkStatus();
@@ -167,6 +170,7 @@ void Reducer::AddWeight(double weight) {
 
 void Reducer::StartControl() {
   control_.fault = fault_.load(std::memory_order_relaxed);
+  factor_ = ContributionFactor(control_, expected_weight_sum_);
   const ConstBuffer in(&control_, kStepControlFields, DType::kF64);
   const Buffer out{controls_.data(), kStepControlFields * static_cast<int64_t>(size()), DType::kF64, Device()};
   control_work_ = communicator_->AllGather(in, out, {.name = "step control"});
@@ -206,23 +210,9 @@ void Reducer::StartReadyBuckets() {
   const bool finishing = finishing_.load(std::memory_order_acquire);
   const size_t end = finishing ? buckets_.size() : buckets_.size() - 1;
   while (next_bucket_ < end && (finishing || buckets_[next_bucket_]->pending.load(std::memory_order_acquire) == 0)) {
-    if (!ControlArrived()) return;
     StartBucket(*buckets_[next_bucket_]);
     ++next_bucket_;
   }
-}
-
-// Whether all ranks' weights are here and agree. Never waits: a bucket that is complete before them starts with the next
-// hook.
-bool Reducer::ControlArrived() {
-  if (control_state_ == Control::kPending && control_work_.Done()) {
-    const absl::Status arrived = control_work_.Wait();
-    const absl::StatusOr<double> weight_sum =
-        arrived.ok() ? AgreeOnStep(stats_.synchronized_steps, controls_, model_.parameters()) : arrived;
-    if (weight_sum.ok()) factor_ = ContributionFactor(control_, *weight_sum);
-    control_state_ = weight_sum.ok() ? Control::kAgreed : Control::kRefused;
-  }
-  return control_state_ == Control::kAgreed;
 }
 
 void Reducer::StartBucket(BucketState& bucket) {
@@ -288,34 +278,46 @@ absl::Status Reducer::FinishAlone() {
 }
 
 absl::Status Reducer::FinishWithPeers() {
-  if (absl::Status status = control_work_.Wait(); !status.ok()) return AtHost(std::move(status));
-  if (absl::StatusOr<double> agreed = AgreeOnStep(stats_.synchronized_steps, controls_, model_.parameters()); !agreed.ok()) {
-    return agreed.status();
-  }
   FillHoles();
   WriteReport();
   finishing_.store(true, std::memory_order_release);
   Advance();
-  absl::Status first;
-  for (const auto& bucket : buckets_) first.Update(bucket->work.Wait());
-  if (!first.ok()) return AtHost(std::move(first));
-  return ReadReports();
+  // Everything has started on every rank, whatever is wrong with the step; so everything also ends.
+  absl::Status ended = control_work_.Wait();
+  for (const auto& bucket : buckets_) ended.Update(bucket->work.Wait());
+  if (!ended.ok()) return AtHost(std::move(ended));
+  ABSL_ASSIGN_OR_RETURN(const double weight_sum, AgreeOnStep(stats_.synchronized_steps, controls_, model_.parameters()));
+  ABSL_RETURN_IF_ERROR(ReadReports());
+  return CorrectWeightSum(weight_sum);
 }
 
 // A rank's report was multiplied by its factor on the way; the product of a small integer and a factor, divided by it, is
 // that integer again to far less than one half.
 absl::Status Reducer::ReadReports() {
-  double weight_sum = 0;
-  for (const StepControl& control : controls_) weight_sum += control.total_weight;
   const Buffer& last = buckets_.back()->memory;
   std::vector<StepReport> reports;
   for (int rank = 0; rank < size(); ++rank) {
     const double arrived = ReadElement(last, tail_offset_ + rank);
     if (arrived == 0) continue;
     reports.resize(static_cast<size_t>(size()));
-    reports[rank] = DecodeReport(static_cast<int>(std::lround(arrived / ContributionFactor(controls_[rank], weight_sum))));
+    const double factor = ContributionFactor(controls_[rank], expected_weight_sum_);
+    reports[rank] = DecodeReport(static_cast<int>(std::lround(arrived / factor)));
   }
   return JoinReports(stats_.synchronized_steps, reports, model_.parameters());
+}
+
+// See Note [Expected weights].
+absl::Status Reducer::CorrectWeightSum(double weight_sum) {
+  const double expected = std::exchange(expected_weight_sum_, weight_sum);
+  const double correction = expected / weight_sum;
+  if (correction > kMaxCorrection || correction < 1 / kMaxCorrection) {
+    return absl::InvalidArgumentError(absl::StrCat("ddp step ", stats_.synchronized_steps, ": the ranks' weights add up to ",
+                                                   weight_sum, ", where ", expected,
+                                                   " was expected; so large a change loses gradients. Scale the weights"));
+  }
+  if (correction == 1) return absl::OkStatus();
+  for (const auto& bucket : buckets_) ScaleBuffer(bucket->memory, correction);
+  return absl::OkStatus();
 }
 
 void Reducer::EndGroup() {

@@ -3,13 +3,18 @@
 // The life of a step, for 2 ranks and parameters a b c in buckets {c} {b a}:
 //   Begin    starts the all-gather of every rank's weight; it runs while forward does
 //   c ready  completes bucket 0: its all-reduce starts at once, from inside the hook, premultiplied by this rank's weight
-//            over the sum of weights
+//            over the sum of weights that is expected
 //   b ready  one decrement
 //   a ready  completes bucket 1, the last: it waits for Finish, since its tail carries this rank's report on the step
-//   Finish   writes the tail, starts what is missing (zeros where no gradient came, so that no rank waits), waits for all
+//   Finish   writes the tail, starts what is missing (zeros where no gradient came, so that no rank waits), waits for all,
+//            and compares the sum of weights with what was expected
 //
 // Note [Launch order]: buckets start strictly in the plan's order, which is equal on all ranks; a complete bucket waits for
 // the ones before it. Nothing else orders operations between ranks, and nothing is negotiated.
+//
+// Note [Expected weights]: a hook cannot wait for the sum of weights, and peers may enter the step late. So each step expects
+// the sum of the one before (at first, one a rank), which all ranks know alike; where the true one differs, as in a short last
+// batch, Finish multiplies the reduced gradients by expected / true, on all ranks by the same number.
 //
 // Note [Hand-over]: hooks may run on several threads, a communicator takes operations from one at a time. Whoever raises
 // `requests_` from zero starts buckets, and goes round again if others asked meanwhile; the others go on with their
@@ -84,7 +89,6 @@ class Reducer final : public BackwardObserver {
 
   void Advance();
   void StartReadyBuckets();
-  bool ControlArrived();
   void StartBucket(BucketState& bucket);
 
   void RecordFault(StepFault fault, int parameter);
@@ -94,6 +98,7 @@ class Reducer final : public BackwardObserver {
   absl::Status FinishAlone();
   absl::Status FinishWithPeers();
   absl::Status ReadReports();
+  absl::Status CorrectWeightSum(double weight_sum);
   void EndGroup();
   void Scale(double factor);
   absl::Status AtHost(absl::Status status) const;
@@ -110,6 +115,8 @@ class Reducer final : public BackwardObserver {
   StepControl control_;
   std::vector<StepControl> controls_;  // of all ranks, once they have arrived
   Work control_work_;
+  double expected_weight_sum_;  // see Note [Expected weights]
+  double factor_ = 0;           // of this rank's gradients; set before phase_
 
   // The open step.
   std::atomic<Phase> phase_{Phase::kIdle};  // release by Begin and Finish, acquire by hooks
@@ -122,8 +129,6 @@ class Reducer final : public BackwardObserver {
   // Owned by the thread that holds the hand-over (see Note [Hand-over]).
   std::atomic<uint32_t> requests_{0};
   size_t next_bucket_ = 0;
-  enum class Control { kPending, kAgreed, kRefused } control_state_ = Control::kPending;
-  double factor_ = 0;  // of this rank's gradients, once agreed
 
   DdpStats stats_;
 };

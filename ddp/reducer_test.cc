@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -126,6 +127,23 @@ TYPED_TEST(ReducerTypedTest, GradientsAreTheMeanOverAllSamplesForOneToFourRanks)
       }
     });
   }
+}
+
+// Each step expects the sum of weights of the one before; however they change, the mean comes out.
+TYPED_TEST(ReducerTypedTest, WeightsThatChangeFromStepToStepGiveTheMeanEveryTime) {
+  using T = TypeParam;
+  RunRanks(2, [](std::shared_ptr<ProcessGroup> group) {
+    ToyModel<T> toy(group->rank());
+    ABSL_ASSERT_OK_AND_ASSIGN(auto ddp, DistributedDataParallel::Create(group, toy.model, kSmallBuckets));
+    const int middle = 3, end = 10;  // rank 0 has samples 0 to 2, rank 1 has 3 to 9
+    for (const double unit : {1.0, 1.0, 1e6, 1e-5, 0.3, 1.0}) {
+      const int begin_own = group->rank() == 0 ? 0 : middle, end_own = group->rank() == 0 ? middle : end;
+      DdpStep step = ddp.BeginStep({.weight = unit * (end_own - begin_own)});
+      toy.Backward(begin_own, end_own);
+      ABSL_ASSERT_OK(step.Finish());
+      EXPECT_LE(toy.DistanceFromMean(0, end), (std::is_same_v<T, float> ? 1e-6 : 1e-14)) << unit;
+    }
+  });
 }
 
 TYPED_TEST(ReducerTypedTest, AccumulationOverUnequalMicroBatchesEqualsTheLargeBatch) {
@@ -359,6 +377,23 @@ TEST(Misuse, WeightsThatSumToZeroAreInvalidOnAllRanks) {
         statuses.Add(ddp.BeginStep({0, true}).Finish());
       },
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("sum to 0")));
+}
+
+TEST(Misuse, WeightsThatJumpBeyondWhatGradientsSurviveAreInvalidOnAllRanksAndTheNextStepWorks) {
+  Statuses statuses;
+  RunRanks(2, [&](std::shared_ptr<ProcessGroup> group) {
+    ToyModel<float> toy(group->rank());
+    ABSL_ASSERT_OK_AND_ASSIGN(auto ddp, DistributedDataParallel::Create(group, toy.model, kSmallBuckets));
+    for (const bool jump : {true, false}) {
+      DdpStep step = ddp.BeginStep({.weight = 1e-20});
+      toy.Backward(group->rank(), group->rank() + 1);
+      const absl::Status status = step.Finish();
+      EXPECT_EQ(status.ok(), !jump);
+      if (jump) statuses.Add(status);
+    }
+    EXPECT_LE(toy.DistanceFromMean(0, 2), 1e-6);
+  });
+  ExpectSameErrorEverywhere(statuses, 2, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("Scale the weights")));
 }
 
 TEST(Misuse, AStepLeftWithoutFinishEndsTheOthersWithAnError) {

@@ -55,7 +55,7 @@ static_assert(sizeof(StepControl) == kStepControlFields * sizeof(double), "trave
 absl::StatusOr<double> AgreeOnStep(int64_t step, absl::Span<const StepControl> ranks,
                                    absl::Span<const ParameterInfo> parameters);
 
-// What rank `r`'s gradients are multiplied by before they are summed. A rank without samples contributes zeros, and still
+// What a rank's gradients are multiplied by before they are summed, if the weights of all add up to `weight_sum`. A rank without samples contributes zeros, and still
 // gets a factor, with which its report arrives.
 double ContributionFactor(const StepControl& control, double weight_sum);
 

@@ -65,15 +65,27 @@ TEST_P(HotPath, AHookAllocatesNothingTakesNoLockAndMakesAtMostOneSystemCallABuck
 
 TEST_P(HotPath, AStepAllocatesNothingOnTheTrainingThread) { EXPECT_EQ(Value(trace_.output, "rank_allocations"), 0); }
 
-TEST_P(HotPath, AStepMapsNoMemoryStartsNoThreadAndSleepsNowhere) {
-  for (const char* name : {"mmap", "munmap", "brk", "madvise", "openat", "close", "clone", "nanosleep", "clock_nanosleep"}) {
+TEST_P(HotPath, AStepStartsNoThreadAndSleepsNowhere) {
+  for (const char* name : {"clone", "clone3", "nanosleep", "clock_nanosleep"}) {
     EXPECT_EQ(trace_.in_steady.count(name), 0u) << name;
   }
 }
 
-TEST_P(HotPath, AStepAllocatesNothingOnAnyThread) { EXPECT_EQ(Value(trace_.output, "all_allocations"), 0); }
+// Gloo allocates on its own threads, about 21 times an operation (2022-05, on two ranks); for that glibc may map memory and
+// count the machine's cores. Nothing of ours does.
+constexpr int64_t kOperations = 2 * 20 * 7;  // of both ranks: six buckets and the step control
+constexpr int64_t kGlooAllocationsPerOperation = 30;
 
-INSTANTIATE_TEST_SUITE_P(Transports, HotPath, testing::Values("in_process"),
+TEST_P(HotPath, AStepAllocatesNothingOnAnyThreadButGloos) {
+  const bool gloo = GetParam() == "gloo";
+  EXPECT_LE(Value(trace_.output, "all_allocations"), gloo ? kGlooAllocationsPerOperation * kOperations : 0);
+  if (gloo) return;
+  for (const char* name : {"mmap", "munmap", "brk", "madvise", "openat", "close"}) {
+    EXPECT_EQ(trace_.in_steady.count(name), 0u) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, HotPath, testing::Values("in_process", "gloo"),
                          [](const testing::TestParamInfo<std::string>& param) { return param.param; });
 
 }  // namespace

@@ -69,6 +69,7 @@ absl::Status RunRank(int rank, const std::string& backend, std::shared_ptr<Store
   connect.rank = rank;
   connect.size = kWorld;
   connect.timeout = absl::Minutes(2);
+  connect.host = "127.0.0.1";
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> communicator, transport->Connect(*store, connect));
   RankInfo info;
   info.rank = rank;
