@@ -35,6 +35,8 @@ absl::Status CheckDevice(const Model& model, const Arena& arena) {
   return absl::OkStatus();
 }
 
+double PowerOfTwoBelow(double value) { return std::exp2(std::ilogb(value)); }
+
 template <typename F>
 auto DispatchFloat(DType dtype, F f) {
   return dtype == DType::kF64 ? f(double{}) : f(float{});
@@ -92,7 +94,7 @@ Reducer::Reducer(std::unique_ptr<Communicator> communicator, Model& model, Bucke
       tail_offset_(plan.tail_offset),
       parameters_(new ParameterState[model.parameters().size()]),
       controls_(static_cast<size_t>(communicator_->size())),
-      expected_weight_sum_(communicator_->size()) {
+      expected_weight_sum_(PowerOfTwoBelow(communicator_->size())) {
   for (Bucket& layout : plan.buckets) {
     auto bucket = std::make_unique<BucketState>();
     bucket->memory = arena_.Slice(layout.arena_offset, layout.count, layout.dtype);
@@ -308,7 +310,7 @@ absl::Status Reducer::ReadReports() {
 
 // See Note [Expected weights].
 absl::Status Reducer::CorrectWeightSum(double weight_sum) {
-  const double expected = std::exchange(expected_weight_sum_, weight_sum);
+  const double expected = std::exchange(expected_weight_sum_, PowerOfTwoBelow(weight_sum));
   const double correction = expected / weight_sum;
   if (correction > kMaxCorrection || correction < 1 / kMaxCorrection) {
     return absl::InvalidArgumentError(absl::StrCat("ddp step ", stats_.synchronized_steps, ": the ranks' weights add up to ",

@@ -13,8 +13,10 @@
 // the ones before it. Nothing else orders operations between ranks, and nothing is negotiated.
 //
 // Note [Expected weights]: a hook cannot wait for the sum of weights, and peers may enter the step late. So each step expects
-// the sum of the one before (at first, one a rank), which all ranks know alike; where the true one differs, as in a short last
-// batch, Finish multiplies the reduced gradients by expected / true, on all ranks by the same number.
+// about the sum of the one before (at first, one a rank), which all ranks know alike, and Finish multiplies the reduced
+// gradients by expected / true, the same number on all ranks. What is expected is a power of two, by which floating-point
+// numbers divide without rounding: the gradients' bits depend on this step alone, not on those before, so that a resumed run
+// equals one that was never interrupted. Where the true sum is that power (2 ranks of 64 samples), there is nothing to do.
 //
 // Note [Hand-over]: hooks may run on several threads, a communicator takes operations from one at a time. Whoever raises
 // `requests_` from zero starts buckets, and goes round again if others asked meanwhile; the others go on with their
@@ -115,7 +117,7 @@ class Reducer final : public BackwardObserver {
   StepControl control_;
   std::vector<StepControl> controls_;  // of all ranks, once they have arrived
   Work control_work_;
-  double expected_weight_sum_;  // see Note [Expected weights]
+  double expected_weight_sum_;  // a power of two; see Note [Expected weights]
   double factor_ = 0;           // of this rank's gradients; set before phase_
 
   // The open step.

@@ -146,6 +146,33 @@ TYPED_TEST(ReducerTypedTest, WeightsThatChangeFromStepToStepGiveTheMeanEveryTime
   });
 }
 
+// So that a run which was interrupted and resumed gives the parameters of one which was not.
+TYPED_TEST(ReducerTypedTest, TheBitsOfAStepDoNotDependOnTheStepsBefore) {
+  using T = TypeParam;
+  RunRanks(3, [](std::shared_ptr<ProcessGroup> group) {
+    ToyModel<T> toy(group->rank());
+    std::vector<std::vector<T>> first;
+    for (const std::vector<double>& before : {std::vector<double>{}, {1}, {1000, 7}, {0.001}}) {
+      ABSL_ASSERT_OK_AND_ASSIGN(auto ddp, DistributedDataParallel::Create(group, toy.model, kSmallBuckets));
+      for (const double weight : before) {
+        DdpStep step = ddp.BeginStep({.weight = weight});
+        toy.Backward(0, 1);
+        ABSL_ASSERT_OK(step.Finish());
+      }
+      DdpStep step = ddp.BeginStep({.weight = 3.0 + group->rank()});
+      toy.Backward(10 * group->rank(), 10 * group->rank() + 3);
+      ABSL_ASSERT_OK(step.Finish());
+      std::vector<std::vector<T>> bits;
+      for (int p = 0; p < ToyModel<T>::kParameters; ++p) {
+        const absl::Span<T> gradient = toy.model.template Gradient<T>(p);
+        bits.emplace_back(gradient.begin(), gradient.end());
+      }
+      if (first.empty()) first = bits;
+      EXPECT_EQ(bits, first);
+    }
+  });
+}
+
 TYPED_TEST(ReducerTypedTest, AccumulationOverUnequalMicroBatchesEqualsTheLargeBatch) {
   const double tolerance = sizeof(TypeParam) == 4 ? 1e-6 : 1e-14;
   for (int world = 1; world <= 3; ++world) {
