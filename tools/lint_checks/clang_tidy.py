@@ -12,17 +12,20 @@ from repository import LintError
 from source_file import Finding
 
 # clang-tidy needs no more of .bazelrc than what changes how a file is read. bazel-bin holds generated protobuf headers.
-_FLAGS = ["-std=c++17", "-I.", "-isystem", "bazel-bin", "-isystem", "third_party/abseil/shim", "-isystem", "/usr/include/eigen3", "-UNDEBUG"]
+_FLAGS = ["-std=c++17", "-UNDEBUG", "-Wthread-safety", "-I."]
+_FLAGS += ["-isystem", "bazel-bin", "-isystem", "third_party/abseil/shim", "-isystem", "/usr/include/eigen3"]
 
 _INSTALL = "no clang-tidy; install it: apt-get install clang-tidy (CI's is version 14), or leave it out: tools/lint --skip=tidy"
 
 
 def write_compile_commands(root, files):
     """Writes compile_commands.json, which clangd and other editors read too."""
+    # Bazel's link to the workspace's other repositories, of which its own brings headers.
+    flags = _FLAGS + ["-isystem", "bazel-%s/external/bazel_tools" % os.path.basename(root)]
     commands = []
     for path in files:
         if path.endswith((".cc", ".h")):
-            arguments = ["clang++", "-xc++"] + _FLAGS + ["-c", path]
+            arguments = ["clang++", "-xc++"] + flags + ["-c", path]
             commands.append({"directory": root, "file": path, "arguments": arguments})
     with open(os.path.join(root, "compile_commands.json"), "w") as out:
         json.dump(commands, out, indent=1)
@@ -43,7 +46,7 @@ def _parse(root, output):
 
 def _run_one(root, program, path):
     command = [program, "--quiet", "-p", root, path]
-    if path.endswith("_test.cc") or "/testing/" in path:
+    if path.endswith("_test.cc") or "/testing/" in path or path.startswith("tests/"):
         command.insert(1, "--checks=-performance-*")  # a copy in a test costs nobody anything
     result = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     findings = list(_parse(root, result.stdout))
