@@ -16,8 +16,8 @@
 
 namespace lockstep::ddprun {
 
-// A longer line is shown as several, so that memory is bounded whatever a rank writes.
-inline constexpr size_t kMaxLineBytes = 64 << 10;
+// A longer line is shown as several, so that memory is bounded whatever a rank writes: two such lines a rank.
+inline constexpr size_t kMaxLineBytes = 1 << 20;
 
 // The last lines of a rank, both streams, for the report on its failure.
 class LastLines {
