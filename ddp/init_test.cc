@@ -225,6 +225,18 @@ TEST(InitProcessGroup, DestroyLeavesNoFileOpen) {
   EXPECT_EQ(OpenFiles(), before);
 }
 
+// As in `return group->Destroy();` at the end of a function whose engine is a local variable.
+TEST(InitProcessGroup, WhatWasSplitFromAGroupMayOutliveItsDestroyAndFailsInWords) {
+  const HeldPort port;
+  RunThreads(2, [&](int rank) {
+    ABSL_ASSERT_OK_AND_ASSIGN(const auto group, InitProcessGroup(Within(absl::Minutes(1)), Launched(rank, 2, port.port())));
+    ABSL_ASSERT_OK_AND_ASSIGN(const auto own, group->NewCommunicator());
+    ABSL_EXPECT_OK(group->Destroy());
+    own->Abort(absl::CancelledError("the engine was destroyed"));
+    EXPECT_THAT(own->Barrier().Wait(), StatusIs(absl::StatusCode::kCancelled));
+  });
+}
+
 TEST(RankLog, LinesCarryRankAndHostAndRankZeroSpeaksOnce) {
   RankInfo info;
   info.rank = 2;

@@ -85,7 +85,6 @@ absl::Status ProcessGroup::Destroy() {
   absl::Status status = communicator_->Barrier(options).Wait();
   if (status.ok() && store_ != nullptr && size() > 1) status = SayGoodbye(deadline);
   communicator_.reset();
-  store_.reset();
   return Annotate(status);
 }
 

@@ -49,7 +49,8 @@ class ProcessGroup {
   const RankInfo& info() const { return info_; }
   const std::string& backend() const { return backend_; }
 
-  // A communicator over the same ranks with an order of its own. Collective; waits. Must go before the group does.
+  // A communicator over the same ranks with an order of its own. Collective; waits. Must go before this object does, but may
+  // be there still when Destroy is called.
   absl::StatusOr<std::unique_ptr<Communicator>> NewCommunicator();
 
   // Each waits for its end. `inout`, `in`, `out` as in Communicator.
@@ -74,7 +75,9 @@ class ProcessGroup {
   const RankInfo info_;
   const std::string backend_;
   const absl::Duration timeout_;
-  std::shared_ptr<Store> store_;                // outlives communicator_
+  // Outlives communicator_ and, as they hold this group, the engine's parts whose communicators were split from it: they may
+  // be destroyed after Destroy.
+  const std::shared_ptr<Store> store_;
   std::unique_ptr<Communicator> communicator_;  // null once destroyed
 };
 
