@@ -29,8 +29,11 @@ Launch::Launch(LaunchPlan plan) {
 }
 
 void Launch::RunChild(const LaunchPlan& plan, Pipe& out, Pipe& err, Pipe& life) const {
-  char ignored;
-  while (plan.gate >= 0 && read(plan.gate, &ignored, 1) > 0) {
+  if (plan.gate != nullptr) {
+    close(plan.gate->write.get());
+    char ignored;
+    while (read(plan.gate->read.get(), &ignored, 1) > 0) {
+    }
   }
   dup2(plan.input >= 0 ? plan.input : open("/dev/null", O_RDONLY), STDIN_FILENO);
   dup2(out.write.get(), STDOUT_FILENO);

@@ -29,8 +29,8 @@ struct LaunchPlan {
   std::vector<std::string> wrapper = {};
   // A descriptor to be ddprun's stdin; -1: an empty one.
   int input = -1;
-  // A descriptor whose end ddprun's start waits for, so that several start at one instant; -1: none.
-  int gate = -1;
+  // ddprun starts once the caller has closed this pipe's write end, so that several can start at one instant; null: at once.
+  const Pipe* gate = nullptr;
 };
 
 struct Outcome {

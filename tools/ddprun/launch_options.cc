@@ -104,13 +104,14 @@ absl::Status UnknownFlag(absl::string_view argument) {
 // Sets one flag and returns how many arguments it took.
 absl::StatusOr<int> TakeFlag(absl::Span<const std::string> arguments, LaunchOptions& options) {
   const absl::string_view argument = arguments[0];
+  if (!absl::StartsWith(argument, "--")) return UnknownFlag(argument);
   const size_t equals = argument.find('=');
   const std::string name = absl::StrReplaceAll(argument.substr(0, equals).substr(2), {{"-", "_"}});
   if (name == "help" && equals == argument.npos) {
     options.help = true;
     return 1;
   }
-  const Flag* flag = absl::StartsWith(argument, "--") ? FindFlag(name) : nullptr;
+  const Flag* flag = FindFlag(name);
   if (flag == nullptr) return UnknownFlag(argument);
   const bool separate = equals == argument.npos;
   const bool absent = separate && (arguments.size() == 1 || absl::StartsWith(arguments[1], "--"));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_replace.h"
 #include "absl/types/optional.h"
 #include "tools/ddprun/front.h"
 #include "tools/ddprun/launch_options.h"
@@ -23,8 +24,10 @@ constexpr int kBadFlags = 2;
 constexpr int kNotExecutable = 126;
 constexpr int kNotFound = 127;
 
+// One line, whatever the values that it quotes hold.
 int Fail(int exit_code, const absl::Status& status) {
-  fprintf(stderr, "ddprun: %s\n", std::string(status.message()).c_str());
+  const std::string line = absl::StrReplaceAll(status.message(), {{"\n", "\\n"}, {"\r", "\\r"}, {"\x1b", "\\e"}});
+  fprintf(stderr, "ddprun: %s\n", line.c_str());
   return exit_code;
 }
 

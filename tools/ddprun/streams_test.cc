@@ -142,6 +142,15 @@ TEST(ClosedStreams, DoNotConfuseTheRanksWithTheirPipes) {
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("[0] err\n"), HasSubstr("ddprun:   out\n")));
 }
 
+// No pipe of another rank, no port: whoever holds those open keeps them from ending.
+TEST(Descriptors, OfARankAreItsThreeAndThoseThatDdprunWasGiven) {
+  LaunchPlan plan = ShellPlan(3, "ls /proc/self/fd | wc -l");
+  plan.wrapper = {"/bin/sh", "-c", "ls /proc/self/fd | wc -l; exec \"$@\"", "sh"};
+  const Outcome outcome = RunDdprun(plan);
+  const std::string given = outcome.out.substr(0, outcome.out.find('\n'));
+  for (const int rank : {0, 1, 2}) EXPECT_THAT(outcome.out, HasSubstr(absl::StrCat("[", rank, "] ", given, "\n")));
+}
+
 TEST(Stdin, IsReadByRankZeroAloneAndToItsEnd) {
   Pipe input;
   ASSERT_TRUE(OpenPipe(input).ok());
