@@ -15,6 +15,7 @@
 #include "gloo/transport/unbound_buffer.h"
 #include "transports/gloo/call_gloo.h"
 #include "transports/gloo/wire.pb.h"
+#include "transports/net/socket.h"
 
 namespace lockstep {
 namespace {
@@ -48,10 +49,15 @@ absl::Status MissingRanks(Store& store, int size, absl::Duration waited) {
 }  // namespace
 
 absl::StatusOr<GlooDevice> MakeGlooDevice(const std::string& host) {
-  gloo::transport::tcp::attr attributes;
-  attributes.hostname = host;
+  // Asked first, since Gloo reads freed memory when it can bind none of a host's addresses.
+  const absl::StatusOr<std::string> address = OwnAddressOf(host);
+  absl::Status status = address.status();
   GlooDevice device;
-  const absl::Status status = CallGloo([&] { device = gloo::transport::tcp::CreateDevice(attributes); });
+  if (status.ok()) {
+    gloo::transport::tcp::attr attributes;
+    attributes.hostname = *address;
+    status = CallGloo([&] { device = gloo::transport::tcp::CreateDevice(attributes); });
+  }
   if (status.ok()) return device;
   return absl::UnavailableError(absl::StrCat("gloo cannot listen on \"", host, "\": ", status.message(),
                                              ". Give an address of this machine that its peers can reach"));

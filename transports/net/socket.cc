@@ -92,6 +92,13 @@ absl::StatusOr<FileDescriptor> ConnectToAny(const addrinfo* addresses, absl::Tim
   return status;
 }
 
+absl::StatusOr<std::string> AsNumbers(const sockaddr* address, socklen_t size) {
+  char text[NI_MAXHOST];
+  const int error = getnameinfo(address, size, text, sizeof(text), nullptr, 0, NI_NUMERICHOST);
+  if (error != 0) return absl::UnavailableError(absl::StrCat("getnameinfo: ", gai_strerror(error)));
+  return std::string(text);
+}
+
 bool IsLoopbackName(absl::string_view host) {
   return host == "localhost" || host == "::1" || (absl::StartsWith(host, "127.") && host != "127.0.1.1");
 }
@@ -154,11 +161,21 @@ absl::StatusOr<std::string> LocalAddressTowards(const Endpoint& endpoint) {
   ABSL_ASSIGN_OR_RETURN(const FileDescriptor socket, ConnectToAny(addresses.get(), absl::InfiniteFuture()));
   sockaddr_storage own = {};
   socklen_t size = sizeof(own);
-  char text[NI_MAXHOST];
   if (getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0) return Errno("getsockname", errno);
-  const int error = getnameinfo(reinterpret_cast<sockaddr*>(&own), size, text, sizeof(text), nullptr, 0, NI_NUMERICHOST);
-  if (error != 0) return absl::UnavailableError(absl::StrCat("getnameinfo: ", gai_strerror(error)));
-  return std::string(text);
+  return AsNumbers(reinterpret_cast<sockaddr*>(&own), size);
+}
+
+absl::StatusOr<std::string> OwnAddressOf(const std::string& host) {
+  ABSL_ASSIGN_OR_RETURN(const AddressList addresses, Resolve({host, 0}, SOCK_STREAM));
+  int error = 0;
+  for (const addrinfo* address = addresses.get(); address != nullptr; address = address->ai_next) {
+    const FileDescriptor socket = OpenSocket(*address);
+    if (socket.open() && bind(socket.get(), address->ai_addr, address->ai_addrlen) == 0) {
+      return AsNumbers(address->ai_addr, address->ai_addrlen);
+    }
+    error = errno;
+  }
+  return Errno(absl::StrCat("\"", host, "\" is no address of this machine"), error);
 }
 
 absl::Status SendAll(int socket, absl::string_view bytes, absl::Time deadline) {

@@ -42,6 +42,9 @@ absl::StatusOr<FileDescriptor> ConnectTo(const Endpoint& endpoint, absl::Time de
 // The address that this host has on the route to `endpoint`, where nobody need listen: "10.0.0.7".
 absl::StatusOr<std::string> LocalAddressTowards(const Endpoint& endpoint);
 
+// The first address that `host` resolves to and that is one of this machine's, as numbers. UNAVAILABLE if there is none.
+absl::StatusOr<std::string> OwnAddressOf(const std::string& host);
+
 // Sends or receives all bytes. DEADLINE_EXCEEDED, or UNAVAILABLE if the connection has ended; the socket is then useless.
 absl::Status SendAll(int socket, absl::string_view bytes, absl::Time deadline);
 absl::Status ReceiveAll(int socket, absl::Span<char> bytes, absl::Time deadline);
