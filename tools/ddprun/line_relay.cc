@@ -24,10 +24,15 @@ void LineRelay::Append(absl::string_view bytes) {
     }
     bytes.remove_prefix(std::max<size_t>(end, 1));
   }
-  if (shows_progress_ && console_.is_terminal()) {
-    const std::string& visible = line_.empty() ? overwritten_ : line_;
-    console_.SetProgress(visible.empty() ? "" : absl::StrCat(prefix_, visible));
-  }
+  OfferProgress();
+}
+
+void LineRelay::OfferProgress() {
+  if (!shows_progress_ || !console_.is_terminal()) return;
+  const std::string& visible = line_.empty() ? overwritten_ : line_;
+  if (visible.empty() && !offers_) return;  // the progress that stands there is the other stream's
+  offers_ = !visible.empty();
+  console_.SetProgress(offers_ ? absl::StrCat(prefix_, visible) : "");
 }
 
 void LineRelay::AppendText(absl::string_view text) {
@@ -59,7 +64,7 @@ void LineRelay::EmitLine(absl::string_view line) {
 
 void LineRelay::Finish() {
   if (!line_.empty() || !overwritten_.empty()) EndLine();
-  if (shows_progress_) console_.SetProgress("");
+  OfferProgress();
 }
 
 }  // namespace lockstep::ddprun

@@ -34,7 +34,8 @@ class LastLines {
 
 class LineRelay {
  public:
-  // `shows_progress`: unfinished lines are offered to the console; for one rank only, since there is one progress line.
+  // `shows_progress`: unfinished lines are offered to the console; for the two streams of one rank only, since there is one
+  // progress line.
   LineRelay(std::string prefix, bool shows_progress, Console& console, LastLines& last_lines)
       : prefix_(std::move(prefix)), shows_progress_(shows_progress), console_(console), last_lines_(last_lines) {}
 
@@ -48,6 +49,7 @@ class LineRelay {
   void CarriageReturn();
   void EndLine();
   void EmitLine(absl::string_view line);
+  void OfferProgress();
 
   const std::string prefix_;
   const bool shows_progress_;
@@ -55,6 +57,7 @@ class LineRelay {
   LastLines& last_lines_;
   std::string line_;         // since the last line end or carriage return
   std::string overwritten_;  // before that carriage return: still visible until something is written over it
+  bool offers_ = false;      // the console shows our unfinished line
   bool returned_ = false;    // the last byte was a carriage return, which a newline would make part of the line's end
 };
 

@@ -51,7 +51,7 @@ NodePlace PlaceOf(const LaunchOptions& options, int master_port) {
   place.nproc_per_node = options.nproc_per_node;
   place.master_addr = options.master_addr.empty() ? "127.0.0.1" : options.master_addr;
   place.master_port = master_port;
-  place.on_terminal = isatty(STDOUT_FILENO) == 1;
+  place.on_terminal = isatty(STDERR_FILENO) == 1;
   return place;
 }
 

@@ -16,7 +16,7 @@ struct NodePlace {
   int nproc_per_node = 1;
   std::string master_addr;
   int master_port = 0;
-  // Whether what the ranks write is seen on a terminal: LOCKSTEP_TTY=1, and then a progress line is worth redrawing.
+  // Whether what the ranks write to stderr is seen on a terminal: LOCKSTEP_TTY=1, and a progress line there is worth redrawing.
   bool on_terminal = false;
 };
 
