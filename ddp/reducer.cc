@@ -15,8 +15,13 @@ namespace {
 // How far the sum of weights may be from the one expected: an f32 gradient of 1e-26 still survives the way.
 constexpr double kMaxCorrection = 1e12;
 
-// Elements of the last bucket that carry the reports, one a rank; a group of one tells nobody.
-int64_t TailCount(const Communicator& communicator) { return communicator.size() > 1 ? communicator.size() : 0; }
+// What a rank's gradients may be multiplied by: within it, f32 carries the numbers in the tail exactly.
+constexpr double kMaxFactor = 1e25;
+
+// Elements of the last bucket that carry the ranks' controls; a group of one tells nobody.
+int64_t TailCount(const Communicator& communicator) {
+  return communicator.size() > 1 ? kControlFields * static_cast<int64_t>(communicator.size()) : 0;
+}
 
 absl::Status CheckOptions(const DdpOptions& options) {
   if (options.first_bucket_bytes >= 1 && options.bucket_cap_bytes >= 1) return absl::OkStatus();
@@ -144,7 +149,11 @@ absl::Status Reducer::Begin(const StepOptions& options) {
   }
   finishing_.store(false, std::memory_order_relaxed);
   next_bucket_ = 0;
-  if (options.sync && !alone()) StartControl();
+  factor_ = ContributionFactor(control_, expected_weight_sum_);
+  if (factor_ < 1 / kMaxFactor || factor_ > kMaxFactor) {
+    RecordFault(StepFault::kBadWeight, -1);
+    factor_ = 1;
+  }
   phase_.store(options.sync ? Phase::kSynchronizing : Phase::kAccumulating, std::memory_order_release);
   return absl::OkStatus();
 }
@@ -168,14 +177,6 @@ void Reducer::AddWeight(double weight) {
   if (control_.total_weight > 0 && control_.last_weight != weight_) Scale(control_.last_weight / weight_);
   control_.last_weight = weight_;
   control_.total_weight += weight_;
-}
-
-void Reducer::StartControl() {
-  control_.fault = fault_.load(std::memory_order_relaxed);
-  factor_ = ContributionFactor(control_, expected_weight_sum_);
-  const ConstBuffer in(&control_, kStepControlFields, DType::kF64);
-  const Buffer out{controls_.data(), kStepControlFields * static_cast<int64_t>(size()), DType::kF64, Device()};
-  control_work_ = communicator_->AllGather(in, out, {.name = "step control"});
 }
 
 // --- Backward ----------------------------------------------------------------------------------------------------------------
@@ -262,18 +263,34 @@ void Reducer::FillHoles() {
   }
 }
 
-void Reducer::WriteReport() {
+// Divided by what the transport multiplies this rank's elements by.
+void Reducer::WriteControls() {
+  control_.fault = fault_.load(std::memory_order_relaxed);
+  const ControlFields own = EncodeControl(control_);
   const Buffer& last = buckets_.back()->memory;
   for (int rank = 0; rank < size(); ++rank) {
-    const bool mine = rank == communicator_->rank();
-    WriteElement(last, tail_offset_ + rank, mine ? fault_.load(std::memory_order_relaxed) : 0);
+    for (int field = 0; field < kControlFields; ++field) {
+      const double value = rank == communicator_->rank() ? own[field] / factor_ : 0;
+      WriteElement(last, tail_offset_ + rank * kControlFields + field, value);
+    }
   }
+}
+
+absl::Status Reducer::ReadControls() {
+  const Buffer& last = buckets_.back()->memory;
+  for (int rank = 0; rank < size(); ++rank) {
+    ControlFields fields;
+    for (int field = 0; field < kControlFields; ++field) {
+      fields[field] = ReadElement(last, tail_offset_ + rank * kControlFields + field);
+    }
+    ABSL_ASSIGN_OR_RETURN(controls_[rank], DecodeControl(fields));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Reducer::FinishAlone() {
   FillHoles();
-  const StepReport report = DecodeReport(fault_.load(std::memory_order_relaxed));
-  ABSL_RETURN_IF_ERROR(AtHost(JoinReports(stats_.synchronized_steps, {report}, model_.parameters())));
+  control_.fault = fault_.load(std::memory_order_relaxed);
   ABSL_ASSIGN_OR_RETURN(const double weight_sum, AgreeOnStep(stats_.synchronized_steps, {control_}, model_.parameters()));
   Scale(ContributionFactor(control_, weight_sum));
   return absl::OkStatus();
@@ -281,31 +298,16 @@ absl::Status Reducer::FinishAlone() {
 
 absl::Status Reducer::FinishWithPeers() {
   FillHoles();
-  WriteReport();
+  WriteControls();
   finishing_.store(true, std::memory_order_release);
   Advance();
   // Everything has started on every rank, whatever is wrong with the step; so everything also ends.
-  absl::Status ended = control_work_.Wait();
+  absl::Status ended;
   for (const auto& bucket : buckets_) ended.Update(bucket->work.Wait());
   if (!ended.ok()) return AtHost(std::move(ended));
+  ABSL_RETURN_IF_ERROR(ReadControls());
   ABSL_ASSIGN_OR_RETURN(const double weight_sum, AgreeOnStep(stats_.synchronized_steps, controls_, model_.parameters()));
-  ABSL_RETURN_IF_ERROR(ReadReports());
   return CorrectWeightSum(weight_sum);
-}
-
-// A rank's report was multiplied by its factor on the way; the product of a small integer and a factor, divided by it, is
-// that integer again to far less than one half.
-absl::Status Reducer::ReadReports() {
-  const Buffer& last = buckets_.back()->memory;
-  std::vector<StepReport> reports;
-  for (int rank = 0; rank < size(); ++rank) {
-    const double arrived = ReadElement(last, tail_offset_ + rank);
-    if (arrived == 0) continue;
-    reports.resize(static_cast<size_t>(size()));
-    const double factor = ContributionFactor(controls_[rank], expected_weight_sum_);
-    reports[rank] = DecodeReport(static_cast<int>(std::lround(arrived / factor)));
-  }
-  return JoinReports(stats_.synchronized_steps, reports, model_.parameters());
 }
 
 // See Note [Expected weights].

@@ -1,18 +1,17 @@
 // Averages the gradients of one model over the ranks of one communicator, while backward runs.
 //
 // The life of a step, for 2 ranks and parameters a b c in buckets {c} {b a}:
-//   Begin    starts the all-gather of every rank's weight; it runs while forward does
 //   c ready  completes bucket 0: its all-reduce starts at once, from inside the hook, premultiplied by this rank's weight
 //            over the sum of weights that is expected
 //   b ready  one decrement
-//   a ready  completes bucket 1, the last: it waits for Finish, since its tail carries this rank's report on the step
+//   a ready  completes bucket 1, the last: it waits for Finish, since its tail carries this rank's weight and report
 //   Finish   writes the tail, starts what is missing (zeros where no gradient came, so that no rank waits), waits for all,
 //            and compares the sum of weights with what was expected
 //
 // Note [Launch order]: buckets start strictly in the plan's order, which is equal on all ranks; a complete bucket waits for
 // the ones before it. Nothing else orders operations between ranks, and nothing is negotiated.
 //
-// Note [Expected weights]: a hook cannot wait for the sum of weights, and peers may enter the step late. So each step expects
+// Note [Expected weights]: the sum of weights arrives with the last bucket, but the first needs it. So each step expects
 // about the sum of the one before (at first, one a rank), which all ranks know alike, and Finish multiplies the reduced
 // gradients by expected / true, the same number on all ranks. What is expected is a power of two, by which floating-point
 // numbers divide without rounding: the gradients' bits depend on this step alone, not on those before, so that a resumed run
@@ -87,7 +86,6 @@ class Reducer final : public BackwardObserver {
 
   void BeginGroup();
   void AddWeight(double weight);
-  void StartControl();
 
   void Advance();
   void StartReadyBuckets();
@@ -96,10 +94,10 @@ class Reducer final : public BackwardObserver {
   void RecordFault(StepFault fault, int parameter);
   void CheckBackward();
   void FillHoles();
-  void WriteReport();
+  void WriteControls();
   absl::Status FinishAlone();
   absl::Status FinishWithPeers();
-  absl::Status ReadReports();
+  absl::Status ReadControls();
   absl::Status CorrectWeightSum(double weight_sum);
   void EndGroup();
   void Scale(double factor);
@@ -116,9 +114,8 @@ class Reducer final : public BackwardObserver {
   // The accumulation group: the micro-batches since the last synchronised step.
   StepControl control_;
   std::vector<StepControl> controls_;  // of all ranks, once they have arrived
-  Work control_work_;
-  double expected_weight_sum_;  // a power of two; see Note [Expected weights]
-  double factor_ = 0;           // of this rank's gradients; set before phase_
+  double expected_weight_sum_;         // a power of two; see Note [Expected weights]
+  double factor_ = 0;                  // of this rank's gradients; set before phase_
 
   // The open step.
   std::atomic<Phase> phase_{Phase::kIdle};  // release by Begin and Finish, acquire by hooks

@@ -1,5 +1,7 @@
 #include "ddp/step_report.h"
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +13,10 @@ namespace {
 constexpr int kFaultBits = 4;
 constexpr int kMaxParameterField = (1 << 16) - 1;
 constexpr size_t kReportsShown = 3;
+
+// A double's 53 bits of mantissa in three fields; its exponent, made positive, in a fourth.
+constexpr int kMantissaBits = 54, kMantissaFieldBits = 18, kExponentOffset = 2000;
+constexpr int64_t kFieldLimit = 1 << 20;
 
 std::string ParameterName(int parameter, absl::Span<const ParameterInfo> parameters) {
   if (parameter < 0 || parameter >= static_cast<int>(parameters.size())) return "a parameter";
@@ -38,14 +44,14 @@ std::string DescribeFault(StepReport report, absl::Span<const ParameterInfo> par
     case StepFault::kStrayBackward:
       return absl::StrCat("backward reached ", parameter, " outside a step; call BeginStep before forward");
     case StepFault::kBadWeight:
-      return "the step's weight is negative or not finite; give the number of samples";
+      return "the step's weight is negative, not finite, or too far from a number of samples; give that number";
   }
   return "unknown fault";
 }
 
 std::vector<StepReport> ReportsOf(absl::Span<const StepControl> ranks) {
   std::vector<StepReport> reports;
-  for (const StepControl& control : ranks) reports.push_back(DecodeReport(static_cast<int>(control.fault)));
+  for (const StepControl& control : ranks) reports.push_back(DecodeReport(control.fault));
   return reports;
 }
 
@@ -98,6 +104,37 @@ absl::StatusOr<double> AgreeOnStep(int64_t step, absl::Span<const StepControl> r
   if (weight_sum > 0) return weight_sum;
   return absl::InvalidArgumentError(
       absl::StrCat("ddp step ", step, ": the weights of all ranks sum to 0: there is no sample to average over"));
+}
+
+ControlFields EncodeControl(const StepControl& control) {
+  ControlFields fields = {static_cast<double>(control.fault),
+                          static_cast<double>(std::min<int64_t>(control.micro_batches, kFieldLimit - 1))};
+  if (control.total_weight == 0) return fields;
+  int exponent = 0;
+  const double fraction = std::frexp(control.total_weight, &exponent);
+  const auto mantissa = static_cast<int64_t>(std::ldexp(fraction, kMantissaBits));
+  for (int i = 0; i < 3; ++i) {
+    fields[2 + i] = static_cast<double>((mantissa >> (i * kMantissaFieldBits)) & ((1 << kMantissaFieldBits) - 1));
+  }
+  fields[5] = exponent + kExponentOffset;
+  return fields;
+}
+
+absl::StatusOr<StepControl> DecodeControl(const ControlFields& fields) {
+  std::array<int64_t, kControlFields> numbers;
+  for (int i = 0; i < kControlFields; ++i) {
+    if (!(fields[i] > -0.5 && fields[i] < kFieldLimit)) {
+      return absl::InternalError(absl::StrCat("a rank's report arrived as ", fields[i], "; please report this"));
+    }
+    numbers[i] = std::lround(fields[i]);
+  }
+  StepControl control;
+  control.fault = static_cast<int>(numbers[0]);
+  control.micro_batches = static_cast<int>(numbers[1]);
+  const int64_t mantissa = numbers[2] | numbers[3] << kMantissaFieldBits | numbers[4] << (2 * kMantissaFieldBits);
+  control.total_weight =
+      std::ldexp(static_cast<double>(mantissa), static_cast<int>(numbers[5]) - kExponentOffset - kMantissaBits);
+  return control;
 }
 
 double ContributionFactor(const StepControl& control, double weight_sum) {

@@ -46,15 +46,32 @@ TEST(StepReport, EveryFaultAndParameterSurvivesItsEncoding) {
   EXPECT_EQ(EncodeReport({StepFault::kNone, 3}), 0);
 }
 
-// What the reducer does with it: multiplied by the rank's factor in f32, summed with zeros, divided by the factor.
-TEST(StepReport, EveryCodeSurvivesAnyFactorInSinglePrecision) {
+// What the reducer does with it: each field divided by the rank's factor, multiplied by it in f32, summed with zeros.
+TEST(StepReport, EveryControlSurvivesAnyFactorInSinglePrecision) {
   std::mt19937 random(7);
-  std::uniform_real_distribution<double> exponent(-12, 12);
-  for (int i = 0; i < 200000; ++i) {
+  std::uniform_real_distribution<double> exponent(-25, 25);
+  for (int i = 0; i < 100'000; ++i) {
     const double factor = std::pow(10, exponent(random));
-    const int code = static_cast<int>(random() % (1 << 20));
-    const float arrived = static_cast<float>(code) * static_cast<float>(factor);
-    ASSERT_EQ(std::lround(static_cast<double>(arrived) / factor), code) << "factor " << factor;
+    StepControl sent;
+    sent.total_weight = i % 10 == 0 ? i : std::pow(10, 10 * exponent(random));
+    sent.micro_batches = static_cast<int>(random() % (1 << 20));
+    sent.fault = static_cast<int>(random() % (1 << 20));
+    ControlFields fields = EncodeControl(sent);
+    for (double& field : fields) field = static_cast<float>(field / factor) * static_cast<float>(factor);
+    ABSL_ASSERT_OK_AND_ASSIGN(const StepControl arrived, DecodeControl(fields));
+    ASSERT_EQ(arrived.total_weight, sent.total_weight) << "factor " << factor;
+    ASSERT_EQ(arrived.micro_batches, sent.micro_batches);
+    ASSERT_EQ(arrived.fault, sent.fault);
+  }
+}
+
+TEST(StepReport, WhatIsNoControlIsAnError) {
+  for (const double bad : {std::nan(""), HUGE_VAL, -HUGE_VAL, -3.0, 1e9}) {
+    for (int field = 0; field < kControlFields; ++field) {
+      ControlFields fields = {};
+      fields[field] = bad;
+      EXPECT_THAT(DecodeControl(fields).status(), StatusIs(absl::StatusCode::kInternal)) << bad;
+    }
   }
 }
 
@@ -84,7 +101,7 @@ TEST(AgreeOnStep, SumsWeightsAndRefusesStepsThatRanksCannotTakeTogether) {
                        AllOf(HasSubstr("step 2"), HasSubstr("rank 1 synchronises after 2"), HasSubstr("rank 0 after 1"))));
   EXPECT_THAT(AgreeOnStep(2, {{0, 0, 1, 0}, {0, 0, 1, 0}}, Parameters()),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("sum to 0")));
-  const double fault = EncodeReport({StepFault::kStrayBackward, 0});
+  const int fault = EncodeReport({StepFault::kStrayBackward, 0});
   EXPECT_THAT(AgreeOnStep(2, {{1, 1, 1, 0}, {1, 1, 1, fault}}, Parameters()),
               StatusIs(absl::StatusCode::kFailedPrecondition, AllOf(HasSubstr("rank 1"), HasSubstr("\"fc.weight\""))));
 }

@@ -73,7 +73,7 @@ TEST_P(HotPath, AStepStartsNoThreadAndSleepsNowhere) {
 
 // Gloo allocates on its own threads, about 21 times an operation (2022-05, on two ranks); for that glibc may map memory and
 // count the machine's cores. Nothing of ours does.
-constexpr int64_t kOperations = 2 * 20 * 7;  // of both ranks: six buckets and the step control
+constexpr int64_t kOperations = 2 * 20 * 6;  // of both ranks: the buckets, and nothing else
 constexpr int64_t kGlooAllocationsPerOperation = 30;
 
 TEST_P(HotPath, AStepAllocatesNothingOnAnyThreadButGloos) {
