@@ -1,7 +1,5 @@
 #include "ddp/init.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <utility>
 
@@ -27,12 +25,6 @@ absl::optional<std::string> ProcessEnvironment(absl::string_view name) {
   const char* const value = std::getenv(std::string(name).c_str());
   if (value == nullptr) return absl::nullopt;
   return std::string(value);
-}
-
-std::string HostName() {
-  char name[256] = {};
-  gethostname(name, sizeof(name) - 1);
-  return name;
 }
 
 bool IsLoopback(absl::string_view address) { return absl::StartsWith(address, "127.") || address == "::1"; }

@@ -1,7 +1,6 @@
 // Joining a job over real sockets; ranks are threads, each with an environment of its own.
 #include "ddp/init.h"
 
-#include <dirent.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -22,6 +21,7 @@
 #include "gtest/gtest.h"
 #include "transports/net/file_descriptor.h"
 #include "transports/net/socket.h"
+#include "transports/testing/open_files.h"
 
 namespace lockstep {
 namespace {
@@ -190,14 +190,6 @@ TEST(InitProcessGroup, UnknownBackendsAndHostsAreRefusedBeforeAnyWait) {
   options.init_method = "tcp://no-such-host.invalid:29500?rank=1&world_size=2";
   EXPECT_THAT(InitProcessGroup(options).status(),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("no-such-host.invalid")));
-}
-
-int OpenFiles() {
-  int count = 0;
-  DIR* const files = opendir("/proc/self/fd");
-  while (readdir(files) != nullptr) ++count;
-  closedir(files);
-  return count;
 }
 
 TEST(InitProcessGroup, AGroupOfOneOpensNoFileAndNeedsNoTransport) {

@@ -1,5 +1,4 @@
 // Ranks that are killed, stopped or short of files: what their peers are told, and what is left behind.
-#include <dirent.h>
 #include <signal.h>
 
 #include <memory>
@@ -14,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "transports/gloo/gloo_transport.h"
 #include "transports/store/in_process_store.h"
+#include "transports/testing/open_files.h"
 #include "transports/testing/rank_processes.h"
 #include "transports/testing/rank_threads.h"
 
@@ -112,14 +112,6 @@ TEST(GlooFaults, AnAddressOfAnotherMachineIsRefused) {
     options.host = host;
     EXPECT_THAT(transport.Connect(store, options).status(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr(host)));
   }
-}
-
-int OpenFiles() {
-  int count = 0;
-  DIR* const files = opendir("/proc/self/fd");
-  while (readdir(files) != nullptr) ++count;
-  closedir(files);
-  return count;
 }
 
 TEST(GlooFaults, NoFileIsLeftOpenWhetherACommunicatorEndedWellOrNot) {

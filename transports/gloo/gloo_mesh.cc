@@ -28,12 +28,6 @@ constexpr uint64_t kProbeSlot = uint64_t{0xff} << 56;
 
 std::string PeerKey(int rank) { return absl::StrCat("peer/", rank); }
 
-std::string OwnHost() {
-  char name[256] = {};
-  gethostname(name, sizeof(name) - 1);
-  return name;
-}
-
 // DEADLINE_EXCEEDED that names every rank which is not in the store.
 absl::Status MissingRanks(Store& store, int size, absl::Duration waited) {
   std::vector<int> missing;
@@ -76,7 +70,7 @@ absl::StatusOr<std::shared_ptr<GlooMesh>> GlooMesh::Connect(Store& store, GlooDe
   ABSL_RETURN_IF_ERROR(mesh->CreatePairs(std::move(device), deadline, addresses));
   gloo_wire::Peer own;
   own.set_size(size);
-  own.set_host(OwnHost());
+  own.set_host(HostName());
   own.set_pid(getpid());
   for (std::string& address : addresses) own.add_addresses(std::move(address));
   ABSL_RETURN_IF_ERROR(store.Set(PeerKey(rank), own.SerializeAsString()));

@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -114,6 +115,12 @@ void ListenEverywhere(addrinfo& address) {
 std::string DescribeEndpoint(const Endpoint& endpoint) {
   return absl::StrContains(endpoint.host, ':') ? absl::StrCat("[", endpoint.host, "]:", endpoint.port)
                                                : absl::StrCat(endpoint.host, ":", endpoint.port);
+}
+
+std::string HostName() {
+  char name[256] = {};
+  gethostname(name, sizeof(name) - 1);
+  return name;
 }
 
 absl::StatusOr<FileDescriptor> ListenOn(const Endpoint& endpoint) {

@@ -26,6 +26,9 @@ struct Endpoint {
 };
 std::string DescribeEndpoint(const Endpoint& endpoint);  // "10.0.0.1:29500", "[::1]:29500"
 
+// This host's name, for messages: "worker-3".
+std::string HostName();
+
 // Listens on `endpoint.port` (0: a free one), which a launcher may hold bound with SO_REUSEADDR. On the loopback address if
 // the host is one ("localhost", "127.0.0.1", "::1"), else on all addresses of this host: its own name may resolve to a
 // loopback address here (127.0.1.1 in Debian's /etc/hosts) and to another one on its peers.
