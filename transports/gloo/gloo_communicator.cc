@@ -18,6 +18,9 @@ namespace {
 // Gloo adds timeouts to the clock, which may not overflow.
 constexpr absl::Duration kLongestTimeout = absl::Hours(24 * 365);
 
+// How often a slow operation's connections are looked at, and how long it may go on with one broken.
+constexpr absl::Duration kWatchPatience = absl::Milliseconds(500);
+
 std::chrono::milliseconds TimeLeft(absl::Time deadline) {
   const absl::Duration left = std::min(deadline - absl::Now(), kLongestTimeout);
   return absl::ToChronoMilliseconds(std::max(left, absl::ZeroDuration()) + absl::Milliseconds(1));
@@ -29,7 +32,14 @@ absl::StatusOr<std::unique_ptr<Communicator>> GlooCommunicator::Connect(std::sha
                                                                         int rank, int size, absl::Duration timeout) {
   const absl::Time deadline = absl::Now() + std::min(timeout, kLongestTimeout);
   ABSL_ASSIGN_OR_RETURN(std::shared_ptr<GlooMesh> mesh, GlooMesh::Connect(*store, device, rank, size, deadline));
-  return std::unique_ptr<Communicator>(new GlooCommunicator(std::move(store), std::move(device), std::move(mesh), timeout));
+  std::unique_ptr<Communicator> communicator(
+      new GlooCommunicator(std::move(store), std::move(device), std::move(mesh), timeout));
+  // So that no rank, having connected, closes its connections while others are still connecting.
+  CallOptions options;
+  options.name = "connect";
+  options.timeout = std::max(deadline - absl::Now(), absl::Milliseconds(1));
+  ABSL_RETURN_IF_ERROR(communicator->Barrier(options).Wait());
+  return communicator;
 }
 
 GlooCommunicator::GlooCommunicator(std::shared_ptr<Store> store, GlooDevice device, std::shared_ptr<GlooMesh> mesh,
@@ -50,7 +60,9 @@ absl::StatusOr<std::unique_ptr<Communicator>> GlooCommunicator::ConnectMembers(c
 
 absl::Status GlooCommunicator::Execute(const Operation& operation) {
   const absl::Time start = absl::Now();
+  running_since_.store(absl::ToUnixNanos(start));
   const absl::Status raw = CallGloo([&] { ExecuteWithGloo(mesh_, operation, collectives_, TimeLeft(operation.deadline)); });
+  running_since_.store(0);
   if (raw.ok()) {
     if (IsCollective(operation.kind)) ++collectives_;
     return raw;
@@ -69,6 +81,18 @@ absl::Status GlooCommunicator::Execute(const Operation& operation) {
 }
 
 void GlooCommunicator::Interrupt() { mesh_->CloseAll(); }
+
+// A connection that has ended need not stop the operation in progress: its peer may have done its part. If the operation
+// still runs a while later, Gloo has forgotten to wake it (see interruptible_context.h).
+void GlooCommunicator::Watch() {
+  const int64_t now = absl::ToUnixNanos(absl::Now()), patience = absl::ToInt64Nanoseconds(kWatchPatience);
+  const int64_t running = running_since_.load();
+  int64_t last = watched_at_.load();
+  if (running == 0 || now - running < patience || now - last < patience) return;
+  if (!watched_at_.compare_exchange_strong(last, now)) return;  // another waiter looks
+  if (mesh_->BrokenPeers().empty()) return;
+  if (broken_under_.exchange(running) == running) mesh_->CloseAll();
+}
 
 void GlooCommunicator::GiveUp(const absl::Status& why) {
   if (recorded_) return;

@@ -2,6 +2,7 @@
 #ifndef LOCKSTEP_TRANSPORTS_GLOO_GLOO_COMMUNICATOR_H_
 #define LOCKSTEP_TRANSPORTS_GLOO_GLOO_COMMUNICATOR_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -36,6 +37,7 @@ class GlooCommunicator final : public HostCommunicator, private OperationQueue::
 
   absl::Status Execute(const Operation& operation) override;
   void Interrupt() override;
+  void Watch() override;
   void GiveUp(const absl::Status& why) override;
 
   const std::shared_ptr<Store> store_;
@@ -43,7 +45,10 @@ class GlooCommunicator final : public HostCommunicator, private OperationQueue::
   const std::shared_ptr<GlooMesh> mesh_;
   int64_t collectives_ = 0;  // run so far; by the queue's thread alone
   bool recorded_ = false;    // the store knows why this rank gave up; by the queue's thread alone
-  OperationQueue queue_;     // last: its thread uses all of the above
+  // When the operation in progress began (Unix time in ns; 0: none), when Watch last looked, and which operation it then saw
+  // a broken connection under.
+  std::atomic<int64_t> running_since_{0}, watched_at_{0}, broken_under_{0};
+  OperationQueue queue_;  // last: its thread uses all of the above
 };
 
 }  // namespace lockstep

@@ -15,6 +15,7 @@
 #include "gloo/transport/unbound_buffer.h"
 #include "transports/gloo/call_gloo.h"
 #include "transports/gloo/wire.pb.h"
+#include "transports/host/blocked_signals.h"
 #include "transports/net/socket.h"
 
 namespace lockstep {
@@ -50,6 +51,7 @@ absl::StatusOr<GlooDevice> MakeGlooDevice(const std::string& host) {
   if (status.ok()) {
     gloo::transport::tcp::attr attributes;
     attributes.hostname = *address;
+    const BlockedSignals blocked;  // in the thread that Gloo starts
     status = CallGloo([&] { device = gloo::transport::tcp::CreateDevice(attributes); });
   }
   if (status.ok()) return device;
@@ -89,7 +91,7 @@ absl::Status GlooMesh::CreatePairs(GlooDevice device, absl::Time deadline, std::
   const auto timeout = std::max(left / kGlooConnectFactor, std::chrono::milliseconds(1));
   setTimeout(timeout);
   return CallGloo([&] {
-    auto transport = device_->createContext(rank, size);
+    const auto transport = device_->createContext(rank, size);
     transport->setTimeout(timeout);
     for (int peer = 0; peer < size; ++peer) {
       if (peer == rank) {
@@ -99,7 +101,8 @@ absl::Status GlooMesh::CreatePairs(GlooDevice device, absl::Time deadline, std::
       const std::vector<char> address = transport->createPair(peer)->address().bytes();
       addresses.emplace_back(address.begin(), address.end());
     }
-    transportContext_ = std::move(transport);
+    interruptible_ = std::make_shared<InterruptibleContext>(transport);
+    transportContext_ = interruptible_;
   });
 }
 
@@ -132,12 +135,15 @@ void GlooMesh::CloseAll() {
     char byte = 0;
     createUnboundBuffer(&byte, 1)->waitRecv(std::chrono::milliseconds(0));
   }).IgnoreError();
+  interruptible_->Interrupt();
 }
 
 std::vector<int> GlooMesh::BrokenPeers() {
+  const BlockedSigpipe blocked;  // the thread may be the program's own
   std::vector<int> broken;
   for (int peer = 0; peer < size; ++peer) {
     if (peer == rank) continue;
+    // Gloo tells of a pair that has failed only when it is used.
     const absl::Status sent = CallGloo([&] { createUnboundBuffer(nullptr, 0)->send(peer, kProbeSlot); });
     if (!sent.ok()) broken.push_back(peer);
   }

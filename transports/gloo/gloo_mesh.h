@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "gloo/context.h"
 #include "gloo/transport/device.h"
+#include "transports/gloo/interruptible_context.h"
 #include "transports/store/store.h"
 
 namespace lockstep {
@@ -37,8 +38,8 @@ class GlooMesh : public gloo::Context {
   // Ends every operation in progress with an exception, and every later one.
   void CloseAll();
 
-  // The peers to which the connection has ended, wherever it was ended. For use after a failure: it sends bytes that no
-  // later operation would survive.
+  // The peers to which the connection has ended, wherever it was ended. Sends each of the others a message that none of them
+  // ever takes, so ask rarely. Any thread.
   std::vector<int> BrokenPeers();
 
  private:
@@ -52,6 +53,7 @@ class GlooMesh : public gloo::Context {
   absl::Status ConnectTo(int peer, const std::string& serialized);
 
   std::vector<Identity> identities_;
+  std::shared_ptr<InterruptibleContext> interruptible_;  // what transportContext_ is
 };
 
 }  // namespace lockstep

@@ -2,14 +2,19 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <limits>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "transports/host/blocked_signals.h"
 
 namespace lockstep {
 namespace {
+
+// How often a waiter lets the executor look for failures that nothing else tells of.
+constexpr absl::Duration kWatchPeriod = absl::Milliseconds(50);
 
 // How long after its deadline an executor may take to say whom it waited for, before a waiter ends the operation itself.
 constexpr absl::Duration kGrace = absl::Seconds(2);
@@ -18,6 +23,7 @@ constexpr absl::Duration kGrace = absl::Seconds(2);
 
 OperationQueue::OperationQueue(int rank, Executor& executor, absl::string_view thread_name)
     : rank_(rank), executor_(executor), failed_from_(std::numeric_limits<int64_t>::max()) {
+  const BlockedSignals blocked;
   thread_ = std::thread([this, name = std::string(thread_name)] {
     pthread_setname_np(pthread_self(), name.c_str());
     Drive();
@@ -50,16 +56,19 @@ absl::Status OperationQueue::Wait(int64_t sequence) {
   const absl::Time deadline =
       absl::FromUnixNanos((*ring_)[sequence % kCapacity].deadline_ns.load(std::memory_order_relaxed));
   // If the slot has been taken by a later operation meanwhile, the deadline is not ours, but then we are done.
-  if (!done_.Wait(is_done, deadline + kGrace)) {
-    Expire(sequence);
-    done_.Wait(is_done, absl::InfiniteFuture());  // ends: the executor was interrupted
+  while (!done_.Wait(is_done, std::min(absl::Now() + kWatchPeriod, deadline + kGrace))) {
+    executor_.Watch();
+    if (absl::Now() >= deadline + kGrace) Expire(sequence);  // which interrupts the executor
   }
   return sequence < failed_from_.load(std::memory_order_acquire) ? absl::OkStatus() : health();
 }
 
 void OperationQueue::Expire(int64_t sequence) {
-  Abort(absl::DeadlineExceededError(
-      absl::StrCat("rank ", rank_, ": operation ", sequence, " did not end by its deadline, though bytes kept coming")));
+  const int64_t head = finished_.load(std::memory_order_acquire);
+  Abort(absl::DeadlineExceededError(absl::StrCat(
+      "rank ", rank_, ": operation ", sequence, " did not end by its deadline",
+      head < sequence ? absl::StrCat("; operation ", head, ", issued before it, has not ended either, and has a later one")
+                      : "")));
 }
 
 void OperationQueue::Abort(const absl::Status& why) {
@@ -90,7 +99,7 @@ void OperationQueue::Drive() {
       finished_.store(++sequence, std::memory_order_release);
       done_.Notify();
     }
-    if (failed_.load() && !gave_up) {
+    if (failed_.load() && !gave_up && !has_operation()) {
       gave_up = true;
       executor_.GiveUp(health());
     }

@@ -36,7 +36,9 @@ class OperationQueue {
     virtual absl::Status Execute(const Operation& operation) = 0;
     // Ends an Execute in progress, and any later one, within milliseconds. Any thread, more than once.
     virtual void Interrupt() = 0;
-    // Tells peers why this rank gives up. Once, on the queue's thread, as soon as it is known.
+    // Called now and then while somebody waits, in case a failure went unnoticed. Any thread; never waits.
+    virtual void Watch() {}
+    // Tells peers why this rank gives up. Once, on the queue's thread, when what was pending has ended.
     virtual void GiveUp(const absl::Status& why) = 0;
   };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/status/status_macros.h"
+#include "transports/host/blocked_signals.h"
 #include "transports/store/store_loop.h"
 
 namespace lockstep {
@@ -19,6 +20,7 @@ absl::StatusOr<std::unique_ptr<TcpStoreServer>> TcpStoreServer::Start(const Endp
   auto loop = std::make_unique<StoreLoop>(std::move(listener), stop.get());
   ABSL_RETURN_IF_ERROR(loop->Open());
   std::unique_ptr<TcpStoreServer> server(new TcpStoreServer(std::move(stop), port));
+  const BlockedSignals blocked;
   server->thread_ = std::thread([loop = std::move(loop)] {
     pthread_setname_np(pthread_self(), "ls-store");
     loop->Run();
