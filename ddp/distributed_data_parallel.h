@@ -69,7 +69,8 @@ class [[nodiscard]] DdpStep {
   //   FAILED_PRECONDITION  some rank misused the step; every rank gets the same error, naming the rank and the parameter:
   //                        begun twice, no backward, two backwards in one step, a parameter without gradient, backward
   //                        outside a step, another number of accumulated micro-batches than the other ranks
-  //   INVALID_ARGUMENT     a weight that is negative or not finite, or none on any rank
+  //   INVALID_ARGUMENT     a weight that is negative or not finite, or none on any rank; or the sum of weights is more than
+  //                        1e12 times what the step before had, or less than 1e-12 of it (before the first: one a rank)
   //   DEADLINE_EXCEEDED, UNAVAILABLE   a peer is late or gone
   // After the first two, gradients are undefined and the next step works; after the last, the engine has failed for good.
   absl::Status Finish();

@@ -46,6 +46,9 @@ absl::StatusOr<std::shared_ptr<ProcessGroup>> Join(const ProcessGroupOptions& op
                                                    const Rendezvous& rendezvous) {
   const absl::Time deadline =
       options.timeout == absl::InfiniteDuration() ? absl::InfiniteFuture() : absl::Now() + options.timeout;
+  // First, so that a wrong address is told before anybody waits for this rank.
+  ABSL_ASSIGN_OR_RETURN(const std::string address, OwnAddress(options, rendezvous));
+  ABSL_RETURN_IF_ERROR(OwnAddressOf(address).status());
   ABSL_ASSIGN_OR_RETURN(std::shared_ptr<Store> store, MeetInStore(rendezvous.store, rendezvous.info, deadline));
   auto transport_store = std::make_shared<PrefixStore>(store, "transport");
   auto group_store = std::make_shared<PrefixStore>(store, "group");
@@ -53,7 +56,7 @@ absl::StatusOr<std::shared_ptr<ProcessGroup>> Join(const ProcessGroupOptions& op
   connect.rank = rendezvous.info.rank;
   connect.size = rendezvous.info.world_size;
   connect.timeout = options.timeout;
-  ABSL_ASSIGN_OR_RETURN(connect.host, OwnAddress(options, rendezvous));
+  connect.host = address;
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> communicator, transport.Connect(*transport_store, connect));
   // The communicator's own store lives as long as the group's.
   struct Both {

@@ -57,7 +57,8 @@ absl::Status MissingRanks(Store& store, const RankInfo& info, absl::Duration wai
   std::vector<int> missing;
   for (int rank = 0; rank < info.world_size; ++rank) {
     const absl::StatusOr<bool> there = store.Contains(MemberKey(rank));
-    if (there.ok() && !*there) missing.push_back(rank);
+    if (!there.ok()) return there.status();
+    if (!*there) missing.push_back(rank);
   }
   return absl::DeadlineExceededError(absl::StrCat("of ", info.world_size, " ranks, these did not come within ",
                                                   absl::FormatDuration(waited), ": ", absl::StrJoin(missing, ", ")));

@@ -1,5 +1,6 @@
 #include "ddp/process_group.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status_macros.h"
@@ -19,6 +20,9 @@ CallOptions Named(absl::string_view name) {
 std::string GoodbyeOf(int rank) { return absl::StrCat("goodbye/", rank); }
 std::string DoneAt(int rank) { return absl::StrCat("goodbye/done/", rank); }
 constexpr absl::string_view kGoodbyeOfAll = "goodbye/all";
+
+// All were alive a moment ago, in the barrier before it: who dies now holds up the others no longer than this.
+constexpr absl::Duration kGoodbyeTimeout = absl::Seconds(30);
 
 // Rank 0 waits for a key of each other rank; the whole wait ends at `deadline`.
 absl::Status WaitForOthers(Store& store, int size, std::string key_of(int rank), absl::Time deadline) {
@@ -83,7 +87,7 @@ absl::Status ProcessGroup::Destroy() {
   CallOptions options = Named("destroy");
   options.timeout = timeout_;
   absl::Status status = communicator_->Barrier(options).Wait();
-  if (status.ok() && store_ != nullptr && size() > 1) status = SayGoodbye(deadline);
+  if (status.ok() && store_ != nullptr && size() > 1) status = SayGoodbye(std::min(deadline, absl::Now() + kGoodbyeTimeout));
   communicator_.reset();
   return Annotate(status);
 }
@@ -113,8 +117,11 @@ absl::Status ProcessGroup::CheckAlive(absl::string_view what) const {
 }
 
 absl::Status ProcessGroup::Annotate(const absl::Status& status) const {
-  const std::string who = absl::StrCat("rank ", info_.rank, " (host ", info_.host, ")");
+  const std::string rank = absl::StrCat("rank ", info_.rank);
+  const std::string who = absl::StrCat(rank, " (host ", info_.host, ")");
+  // The transport may have said so already, with more.
   if (status.ok() || absl::StrContains(status.message(), who)) return status;
+  if (absl::StartsWith(status.message(), absl::StrCat(rank, " (host ", info_.host, ","))) return status;
   return absl::Status(status.code(), absl::StrCat(who, ": ", status.message()));
 }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "absl/log/log.h"
@@ -119,6 +120,7 @@ Reducer::~Reducer() {
   // What is in flight still writes to the arena.
   communicator_->Abort(
       absl::CancelledError(absl::StrCat("ddp: the engine of rank ", communicator_->rank(), " was destroyed")));
+  for (const auto& bucket : buckets_) bucket->work.Wait().IgnoreError();
   for (size_t i = 0; i < model_.parameters().size(); ++i) {
     if (parameters_[i].bucket >= 0) model_.BindGradient(static_cast<int>(i), Buffer());
   }
@@ -136,7 +138,9 @@ void Reducer::BindGradients() {
 absl::Status Reducer::Begin(const StepOptions& options) {
   if (phase_.load(std::memory_order_relaxed) != Phase::kIdle) {
     RecordFault(StepFault::kBegunTwice, -1);
-    return AtHost(JoinReports(stats_.synchronized_steps, {{StepFault::kBegunTwice, -1}}, model_.parameters()));
+    return AtHost(absl::FailedPreconditionError(
+        absl::StrCat("ddp step ", stats_.synchronized_steps, ": ",
+                     DescribeReport(communicator_->rank(), {StepFault::kBegunTwice, -1}, model_.parameters()))));
   }
   if (control_.micro_batches == 0) BeginGroup();
   AddWeight(options.weight);
@@ -301,13 +305,20 @@ absl::Status Reducer::FinishWithPeers() {
   WriteControls();
   finishing_.store(true, std::memory_order_release);
   Advance();
+  // A hook on another thread may still be starting buckets; it goes round again for us.
+  while (requests_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
   // Everything has started on every rank, whatever is wrong with the step; so everything also ends.
   absl::Status ended;
   for (const auto& bucket : buckets_) ended.Update(bucket->work.Wait());
   if (!ended.ok()) return AtHost(std::move(ended));
   ABSL_RETURN_IF_ERROR(ReadControls());
-  ABSL_ASSIGN_OR_RETURN(const double weight_sum, AgreeOnStep(stats_.synchronized_steps, controls_, model_.parameters()));
-  return CorrectWeightSum(weight_sum);
+  const absl::StatusOr<double> agreed = AgreeOnStep(stats_.synchronized_steps, controls_, model_.parameters());
+  if (agreed.ok()) return CorrectWeightSum(*agreed);
+  // Weights that were refused for being far from those before are what the next step expects.
+  double weight_sum = 0;
+  for (const StepControl& control : controls_) weight_sum += control.total_weight;
+  if (weight_sum > 0 && std::isfinite(weight_sum)) expected_weight_sum_ = PowerOfTwoBelow(weight_sum);
+  return agreed.status();
 }
 
 // See Note [Expected weights].

@@ -292,7 +292,7 @@ TEST(Misuse, AStepBegunTwiceIsAnErrorOnAllRanks) {
         if (rank == 1) {
           DdpStep second = ddp.BeginStep();
           EXPECT_THAT(second.Finish(),
-                      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("BeginStep was called while")));
+                      StatusIs(absl::StatusCode::kFailedPrecondition, AllOf(HasSubstr("rank 1"), HasSubstr("BeginStep was called while"))));
         }
         toy.Backward(0, 1);
         statuses.Add(step.Finish());

@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tools/ddprun/file_descriptor.h"
 #include "tools/ddprun/launch.h"
+#include "transports/net/file_descriptor.h"
 
 namespace lockstep::ddprun {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "tools/ddprun/file_descriptor.h"
+#include "transports/net/file_descriptor.h"
 
 namespace lockstep::ddprun {
 

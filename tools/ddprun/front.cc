@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "tools/ddprun/file_descriptor.h"
+#include "tools/ddprun/pipe.h"
 #include "tools/ddprun/process_tree.h"
 
 namespace lockstep::ddprun {

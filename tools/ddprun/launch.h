@@ -17,7 +17,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "tools/ddprun/file_descriptor.h"
+#include "tools/ddprun/pipe.h"
 
 namespace lockstep::ddprun {
 

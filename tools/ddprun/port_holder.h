@@ -8,7 +8,7 @@
 #define LOCKSTEP_TOOLS_DDPRUN_PORT_HOLDER_H_
 
 #include "absl/status/statusor.h"
-#include "tools/ddprun/file_descriptor.h"
+#include "transports/net/file_descriptor.h"
 
 namespace lockstep::ddprun {
 

@@ -15,8 +15,8 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tools/ddprun/file_descriptor.h"
 #include "tools/ddprun/launch.h"
+#include "tools/ddprun/pipe.h"
 
 namespace lockstep::ddprun {
 namespace {

@@ -18,8 +18,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
-#include "tools/ddprun/file_descriptor.h"
 #include "tools/ddprun/monotonic_clock.h"
+#include "transports/net/file_descriptor.h"
 
 namespace lockstep::ddprun {
 namespace {

@@ -15,9 +15,9 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "tools/ddprun/console.h"
-#include "tools/ddprun/file_descriptor.h"
 #include "tools/ddprun/line_relay.h"
 #include "tools/ddprun/rank_process.h"
+#include "transports/net/file_descriptor.h"
 
 namespace lockstep::ddprun {
 

@@ -10,6 +10,7 @@
 
 #include "absl/status/status_macros.h"
 #include "tools/ddprun/monotonic_clock.h"
+#include "tools/ddprun/pipe.h"
 
 namespace lockstep::ddprun {
 namespace {

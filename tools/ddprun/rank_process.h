@@ -13,8 +13,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
-#include "tools/ddprun/file_descriptor.h"
 #include "tools/ddprun/launch_signals.h"
+#include "transports/net/file_descriptor.h"
 
 namespace lockstep::ddprun {
 

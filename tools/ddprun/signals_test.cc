@@ -10,10 +10,10 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tools/ddprun/file_descriptor.h"
 #include "tools/ddprun/launch.h"
 #include "tools/ddprun/launch_signals.h"
 #include "tools/ddprun/monotonic_clock.h"
+#include "tools/ddprun/pipe.h"
 
 namespace lockstep::ddprun {
 namespace {

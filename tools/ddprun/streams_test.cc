@@ -12,8 +12,8 @@
 #include "absl/strings/string_view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tools/ddprun/file_descriptor.h"
 #include "tools/ddprun/launch.h"
+#include "tools/ddprun/pipe.h"
 
 namespace lockstep::ddprun {
 namespace {

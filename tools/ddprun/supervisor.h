@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "tools/ddprun/file_descriptor.h"
 #include "tools/ddprun/launch_signals.h"
 #include "tools/ddprun/rank_environment.h"
+#include "transports/net/file_descriptor.h"
 
 namespace lockstep::ddprun {
 

@@ -12,9 +12,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "tools/ddprun/file_descriptor.h"
 #include "tools/ddprun/launch.h"
 #include "tools/ddprun/monotonic_clock.h"
+#include "tools/ddprun/pipe.h"
 
 namespace lockstep::ddprun {
 namespace {

@@ -73,9 +73,9 @@ absl::Status GlooCommunicator::Execute(const Operation& operation) {
                  absl::StrCat("waited ", absl::FormatDuration(absl::Now() - start), " in ", DescribeOperation(operation)))
            : raw;
   if (const absl::Status aborted = health(); !aborted.ok()) return aborted;  // GiveUp follows
-  RecordEnd(*store_, rank(), own, &operation, collectives_);
+  const absl::Status recorded = RecordEnd(*store_, rank(), own, &operation, collectives_);
   recorded_ = true;
-  const absl::Status why = HoldInquest(*store_, *mesh_, own, operation, collectives_, absl::Now() - start);
+  const absl::Status why = HoldInquest(*store_, *mesh_, own, recorded, operation, collectives_, absl::Now() - start);
   mesh_->CloseAll();
   return why;
 }
@@ -97,7 +97,8 @@ void GlooCommunicator::Watch() {
 void GlooCommunicator::GiveUp(const absl::Status& why) {
   if (recorded_) return;
   recorded_ = true;
-  RecordEnd(*store_, rank(), why, nullptr, collectives_);
+  // The store may be what died; peers then see no record.
+  RecordEnd(*store_, rank(), why, nullptr, collectives_).IgnoreError();
 }
 
 }  // namespace lockstep

@@ -83,9 +83,20 @@ TEST(GlooFaults, WithoutTheStoreADeathIsStillNoticedAtOnce) {
     ReduceUntilFailure(comm, kTestDeadline, tell);
   });
   for (int rank = 0; rank < 2; ++rank) ASSERT_EQ(ranks.NextLine(rank), "ready");
-  ranks.KillStore();
+  ranks.SignalStore(SIGKILL);
   ranks.Signal(0, SIGKILL);
   EXPECT_THAT(ranks.NextLine(1), AllOf(StartsWith("UNAVAILABLE"), HasSubstr("lost rank 0")));
+}
+
+TEST(GlooFaults, WithAStoreThatStandsStillAnOperationStillEndsAndSaysSo) {
+  RankProcesses ranks("gloo", 2, kTestDeadline, [](Communicator& comm, const RankProcesses::Tell& tell) {
+    ReduceUntilFailure(comm, absl::Milliseconds(300), tell);
+  });
+  for (int rank = 0; rank < 2; ++rank) ASSERT_EQ(ranks.NextLine(rank), "ready");
+  ranks.SignalStore(SIGSTOP);
+  ranks.Signal(0, SIGSTOP);
+  EXPECT_THAT(ranks.NextLine(1), AllOf(StartsWith("DEADLINE_EXCEEDED"), HasSubstr("\"grads\""), HasSubstr("tcp store at"),
+                                       HasSubstr("did not answer")));
 }
 
 TEST(GlooFaults, ARankThatIsTakenAndASizeThatDiffersAreToldApart) {

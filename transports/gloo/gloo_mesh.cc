@@ -15,7 +15,7 @@
 #include "gloo/transport/unbound_buffer.h"
 #include "transports/gloo/call_gloo.h"
 #include "transports/gloo/wire.pb.h"
-#include "transports/host/blocked_signals.h"
+#include "transports/net/blocked_signals.h"
 #include "transports/net/socket.h"
 
 namespace lockstep {
@@ -34,7 +34,8 @@ absl::Status MissingRanks(Store& store, int size, absl::Duration waited) {
   std::vector<int> missing;
   for (int rank = 0; rank < size; ++rank) {
     const absl::StatusOr<bool> there = store.Contains(PeerKey(rank));
-    if (there.ok() && !*there) missing.push_back(rank);
+    if (!there.ok()) return there.status();
+    if (!*there) missing.push_back(rank);
   }
   return absl::DeadlineExceededError(absl::StrCat("ranks ", absl::StrJoin(missing, ", "), " of ", size,
                                                   " did not come within ", absl::FormatDuration(waited),

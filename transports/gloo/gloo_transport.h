@@ -5,7 +5,7 @@
 //
 // Gloo's own algorithms move the bytes (a ring for all-reduce), our kernels reduce them. Each communicator has a thread
 // ("ls-gloo") that runs its operations in order, besides Gloo's own, so a rank's thread only starts them. When a peer dies,
-// the survivors' operations end with UNAVAILABLE within kInquestGrace; one that stops answering costs the operation's
+// the survivors' operations end with UNAVAILABLE within a second or so; one that stops answering costs the operation's
 // deadline. Chosen by name, "gloo".
 #ifndef LOCKSTEP_TRANSPORTS_GLOO_GLOO_TRANSPORT_H_
 #define LOCKSTEP_TRANSPORTS_GLOO_GLOO_TRANSPORT_H_

@@ -85,7 +85,11 @@ absl::Status QuotePeers(const GlooMesh& mesh, const Records& records, const absl
   int who = -1;
   for (int rank = 0; rank < mesh.size; ++rank) {
     const absl::optional<gloo_wire::End>& end = records[static_cast<size_t>(rank)];
-    if (!end.has_value() || (quoted != nullptr && CodeOf(*end) == absl::StatusCode::kUnavailable)) continue;
+    if (!end.has_value()) continue;
+    if (quoted != nullptr &&
+        (CodeOf(**quoted) != absl::StatusCode::kUnavailable || CodeOf(*end) == absl::StatusCode::kUnavailable)) {
+      continue;
+    }
     quoted = &end;
     who = rank;
   }
@@ -93,9 +97,21 @@ absl::Status QuotePeers(const GlooMesh& mesh, const Records& records, const absl
   return absl::UnavailableError(absl::StrCat(mesh.DescribeRank(who), " gave up: ", (*quoted)->message()));
 }
 
+// Nobody can tell who was first. But the rank that runs the store is in trouble, and its own error says which that is.
+absl::Status WithoutStore(const GlooMesh& mesh, const std::string& what, const absl::Status& raw,
+                          const absl::Status& recorded, const std::vector<int>& broken, absl::Duration timeout) {
+  const std::string happened = absl::IsDeadlineExceeded(raw)
+                                   ? absl::StrCat("waited ", absl::FormatDuration(timeout), " in vain")
+                               : broken.empty() ? std::string(raw.message())
+                                                : absl::StrCat("lost ", DescribeRanks(mesh, broken));
+  return absl::Status(
+      raw.code(), absl::StrCat(what, ": ", happened,
+                               "; the store, which would tell the rank to blame, does not answer: ", recorded.message()));
+}
+
 }  // namespace
 
-void RecordEnd(Store& store, int rank, const absl::Status& why, const Operation* operation, int64_t collective) {
+absl::Status RecordEnd(Store& store, int rank, const absl::Status& why, const Operation* operation, int64_t collective) {
   gloo_wire::End end;
   end.set_code(static_cast<int>(why.code()));
   end.set_message(std::string(why.message()));
@@ -105,13 +121,14 @@ void RecordEnd(Store& store, int rank, const absl::Status& why, const Operation*
     end.set_signature(DescribeSignature(*operation));
     if (IsCollective(operation->kind)) end.set_collective(collective);
   }
-  store.Set(EndKey(rank), end.SerializeAsString()).IgnoreError();  // the store may be what died; peers then see no record
+  return store.Set(EndKey(rank), end.SerializeAsString());
 }
 
-absl::Status HoldInquest(Store& store, GlooMesh& mesh, const absl::Status& raw, const Operation& operation,
-                         int64_t collective, absl::Duration timeout) {
+absl::Status HoldInquest(Store& store, GlooMesh& mesh, const absl::Status& raw, const absl::Status& recorded,
+                         const Operation& operation, int64_t collective, absl::Duration timeout) {
   const std::string what = absl::StrCat(mesh.DescribeRank(mesh.rank), ": ", DescribeOperation(operation));
   const std::vector<int> broken = mesh.BrokenPeers();
+  if (!recorded.ok()) return WithoutStore(mesh, what, raw, recorded, broken, timeout);
   const Records records = ReadRecords(store, mesh, operation);
   if (const absl::Status status = CompareOperations(mesh, records, operation, collective); !status.ok()) return status;
   if (absl::IsDeadlineExceeded(raw) || AnyDeadline(records)) {

@@ -118,8 +118,11 @@ absl::StatusOr<Arena> HostCommunicator::CreateArena(int64_t bytes) {
                            .Wait());
   for (int rank = 0; rank < size_; ++rank) {
     if (all[rank] == all[0]) continue;
-    return absl::FailedPreconditionError(absl::StrCat("create arena: rank 0 asks for ", all[0], " bytes, rank ", rank,
-                                                      " for ", all[rank], "; all ranks must ask for the same"));
+    const absl::Status differ =
+        absl::FailedPreconditionError(absl::StrCat("create arena: rank 0 asks for ", all[0], " bytes, rank ", rank, " for ",
+                                                   all[rank], "; all ranks must ask for the same"));
+    Abort(differ);
+    return differ;
   }
   return AllocateHostArena(bytes);
 }

@@ -10,9 +10,14 @@ namespace lockstep {
 namespace {
 
 constexpr int kMaxTag = (1 << 16) - 1;
+// More than memory holds; times a million ranks of 8-byte elements it is still a 64-bit number.
+constexpr int64_t kMaxCount = int64_t{1} << 38;
 
 absl::Status CheckBuffer(absl::string_view argument, const ConstBuffer& buffer) {
   if (buffer.count < 0) return absl::InvalidArgumentError(absl::StrCat("`", argument, "` has ", buffer.count, " elements"));
+  if (buffer.count > kMaxCount) {
+    return absl::InvalidArgumentError(absl::StrCat("`", argument, "` has ", buffer.count, " elements; at most ", kMaxCount));
+  }
   if (buffer.data == nullptr && buffer.count > 0) {
     return absl::InvalidArgumentError(absl::StrCat("`", argument, "` has elements but no memory: its data is null"));
   }
@@ -78,6 +83,7 @@ absl::Status CheckOperation(const Operation& operation, int rank, int size) {
       status.Update(CheckReduction(operation.in.dtype, operation.op));
       return status;
     case OperationKind::kAllGather:
+      if (status = CheckBuffer("in", operation.in); !status.ok()) return status;
       return CheckInAndOut(operation, operation.in.count * size,
                            static_cast<const char*>(operation.out.data) + rank * operation.in.bytes());
     case OperationKind::kBroadcast:

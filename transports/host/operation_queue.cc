@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "transports/host/blocked_signals.h"
+#include "transports/net/blocked_signals.h"
 
 namespace lockstep {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 constexpr absl::Duration kWatchPeriod = absl::Milliseconds(50);
 
 // How long after its deadline an executor may take to say whom it waited for, before a waiter ends the operation itself.
-constexpr absl::Duration kGrace = absl::Seconds(2);
+constexpr absl::Duration kGrace = absl::Seconds(10);
 
 }  // namespace
 

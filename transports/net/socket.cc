@@ -83,8 +83,12 @@ absl::StatusOr<FileDescriptor> ConnectToAny(const addrinfo* addresses, absl::Tim
   absl::Status status = absl::UnavailableError("the host has no address");
   for (const addrinfo* address = addresses; address != nullptr; address = address->ai_next) {
     FileDescriptor socket = OpenSocket(*address);
+    if (!socket.open() && (errno == EMFILE || errno == ENFILE)) {
+      return absl::ResourceExhaustedError("cannot open a socket (limit: ulimit -n)");
+    }
     status = socket.open() ? ConnectSocket(socket.get(), *address, deadline) : Errno("socket", errno);
-    if (status.ok() && IsConnectedToItself(socket.get())) status = Errno("connect", ECONNREFUSED);
+    if (status.ok() && address->ai_socktype == SOCK_STREAM && IsConnectedToItself(socket.get()))
+      status = Errno("connect", ECONNREFUSED);
     if (!status.ok()) continue;
     const int yes = 1;
     setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
@@ -147,12 +151,13 @@ absl::StatusOr<int> LocalPort(int socket) {
                                              : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
 }
 
-absl::StatusOr<FileDescriptor> ConnectTo(const Endpoint& endpoint, absl::Time deadline) {
+absl::StatusOr<FileDescriptor> ConnectTo(const Endpoint& endpoint, absl::Time deadline, WhenRefused when_refused) {
   ABSL_ASSIGN_OR_RETURN(const AddressList addresses, Resolve(endpoint, SOCK_STREAM));
   const absl::Time start = absl::Now();
   for (absl::Duration pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
     absl::StatusOr<FileDescriptor> socket = ConnectToAny(addresses.get(), deadline);
-    if (socket.ok()) return socket;
+    if (socket.ok() || absl::IsResourceExhausted(socket.status())) return socket;
+    if (when_refused == WhenRefused::kFail && absl::Now() < deadline) return socket;
     if (absl::Now() + pause >= deadline) {
       return absl::DeadlineExceededError(absl::StrCat("nobody accepted a connection at ", DescribeEndpoint(endpoint),
                                                       " within ", absl::FormatDuration(absl::Now() - start), " (",

@@ -38,9 +38,11 @@ absl::StatusOr<FileDescriptor> ListenOn(const Endpoint& endpoint);
 // The port a socket is bound to.
 absl::StatusOr<int> LocalPort(int socket);
 
-// Connects, trying again while nobody listens there yet. UNAVAILABLE at once if the host does not resolve;
-// DEADLINE_EXCEEDED with the last refusal.
-absl::StatusOr<FileDescriptor> ConnectTo(const Endpoint& endpoint, absl::Time deadline);
+// Connects; if it is refused, tries again until the deadline (nobody may listen there yet) or fails. UNAVAILABLE: the host does
+// not resolve, or a refusal; RESOURCE_EXHAUSTED: no more files; DEADLINE_EXCEEDED: with the last refusal.
+enum class WhenRefused { kTryAgain, kFail };
+absl::StatusOr<FileDescriptor> ConnectTo(const Endpoint& endpoint, absl::Time deadline,
+                                         WhenRefused when_refused = WhenRefused::kTryAgain);
 
 // The address that this host has on the route to `endpoint`, where nobody need listen: "10.0.0.7".
 absl::StatusOr<std::string> LocalAddressTowards(const Endpoint& endpoint);

@@ -45,7 +45,10 @@ absl::Status StoreLoop::Open() {
 void StoreLoop::Run() {
   std::array<epoll_event, 64> events;
   while (true) {
-    const int ready = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), -1);
+    // Without a listener, files may have come free elsewhere in this process.
+    const int timeout_ms = listening_ ? -1 : 100;
+    const int ready = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout_ms);
+    if (ready == 0) SetListening(true);
     for (int i = 0; i < ready; ++i) {
       const uint64_t id = events[i].data.u64;
       if (id == kStop) return;

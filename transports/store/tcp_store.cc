@@ -1,5 +1,6 @@
 #include "transports/store/tcp_store.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status_macros.h"
@@ -12,6 +13,8 @@
 
 namespace lockstep {
 namespace {
+
+constexpr absl::Duration kAnswerTime = absl::Seconds(5);
 
 absl::Time DeadlineAfter(absl::Duration timeout) {
   return timeout == absl::InfiniteDuration() ? absl::InfiniteFuture() : absl::Now() + timeout;
@@ -52,7 +55,7 @@ absl::Status TcpStore::Set(absl::string_view key, absl::string_view value) {
   store::Request request;
   request.mutable_set()->set_key(key.data(), key.size());
   request.mutable_set()->set_value(value.data(), value.size());
-  return AtStore(Describe(), ParseReply(Exchange(request.SerializeAsString(), DeadlineAfter(timeout_))).status());
+  return AtStore(Describe(), ParseReply(Exchange(request.SerializeAsString(), AnswerDeadline(value.size()))).status());
 }
 
 absl::StatusOr<std::string> TcpStore::Get(absl::string_view key, absl::Duration timeout) {
@@ -70,7 +73,7 @@ absl::StatusOr<int64_t> TcpStore::Add(absl::string_view key, int64_t delta) {
   store::Request request;
   request.mutable_add()->set_key(key.data(), key.size());
   request.mutable_add()->set_delta(delta);
-  const absl::StatusOr<store::Reply> reply = ParseReply(Exchange(request.SerializeAsString(), DeadlineAfter(timeout_)));
+  const absl::StatusOr<store::Reply> reply = ParseReply(Exchange(request.SerializeAsString(), AnswerDeadline(0)));
   if (!reply.ok()) return AtStore(Describe(), reply.status());
   return reply->number();
 }
@@ -79,7 +82,7 @@ absl::StatusOr<bool> TcpStore::Contains(absl::string_view key) {
   ABSL_RETURN_IF_ERROR(AtStore(Describe(), CheckStoreKey(key)));
   store::Request request;
   request.mutable_contains()->set_key(key.data(), key.size());
-  const absl::StatusOr<store::Reply> reply = ParseReply(Exchange(request.SerializeAsString(), DeadlineAfter(timeout_)));
+  const absl::StatusOr<store::Reply> reply = ParseReply(Exchange(request.SerializeAsString(), AnswerDeadline(0)));
   if (!reply.ok()) return AtStore(Describe(), reply.status());
   return reply->there();
 }
@@ -88,9 +91,13 @@ absl::StatusOr<bool> TcpStore::Delete(absl::string_view key) {
   ABSL_RETURN_IF_ERROR(AtStore(Describe(), CheckStoreKey(key)));
   store::Request request;
   request.mutable_remove()->set_key(key.data(), key.size());
-  const absl::StatusOr<store::Reply> reply = ParseReply(Exchange(request.SerializeAsString(), DeadlineAfter(timeout_)));
+  const absl::StatusOr<store::Reply> reply = ParseReply(Exchange(request.SerializeAsString(), AnswerDeadline(0)));
   if (!reply.ok()) return AtStore(Describe(), reply.status());
   return reply->there();
+}
+
+absl::Time TcpStore::AnswerDeadline(size_t bytes) const {
+  return absl::Now() + std::min(timeout_, kAnswerTime + absl::Seconds(static_cast<double>(bytes >> 20)));
 }
 
 absl::StatusOr<std::string> TcpStore::Exchange(absl::string_view request, absl::Time deadline) {
@@ -119,7 +126,10 @@ absl::StatusOr<FileDescriptor> TcpStore::TakeConnection(absl::Time deadline) {
       return connection;
     }
   }
-  return ConnectTo(server_, deadline);
+  // It listened before: if it does not now, it is gone.
+  absl::StatusOr<FileDescriptor> connection = ConnectTo(server_, deadline, WhenRefused::kFail);
+  if (connection.ok() || !absl::IsUnavailable(connection.status())) return connection;
+  return ServerIsGone(connection.status());
 }
 
 void TcpStore::KeepConnection(FileDescriptor connection) {

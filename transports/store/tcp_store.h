@@ -25,7 +25,8 @@
 namespace lockstep {
 
 // Thread-safe. Each call that is under way has a connection of its own, kept for the next one, so a Get that waits delays
-// nobody. Calls that should not wait end with DEADLINE_EXCEEDED when the server does not answer within `timeout`.
+// nobody. Calls that should not wait end with DEADLINE_EXCEEDED when the server does not answer within 5 seconds, and one more
+// for each MiB sent (or within `timeout`, if that is less).
 class TcpStore : public Store {
  public:
   // Waits up to `timeout` for a server that has not begun to listen. UNAVAILABLE at once if the host does not resolve.
@@ -41,6 +42,8 @@ class TcpStore : public Store {
  private:
   TcpStore(Endpoint server, absl::Duration timeout) : server_(std::move(server)), timeout_(timeout) {}
 
+  // Until when a call that does not wait for a key, and sends `bytes`, should be answered.
+  absl::Time AnswerDeadline(size_t bytes) const;
   // Sends one encoded Request and returns the encoded Reply.
   absl::StatusOr<std::string> Exchange(absl::string_view request, absl::Time deadline);
   absl::StatusOr<FileDescriptor> TakeConnection(absl::Time deadline);

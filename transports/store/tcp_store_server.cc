@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/status/status_macros.h"
-#include "transports/host/blocked_signals.h"
+#include "transports/net/blocked_signals.h"
 #include "transports/store/store_loop.h"
 
 namespace lockstep {

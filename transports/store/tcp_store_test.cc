@@ -203,6 +203,14 @@ TEST(TcpStore, AServerKilledWithItsProcessIsNoticed) {
   EXPECT_THAT(store->Get("never", kLong), StatusIs(absl::StatusCode::kUnavailable));
 }
 
+TEST(TcpStore, AServerThatIsGoneIsToldAtOnceAlsoByAClientWithoutAnIdleConnection) {
+  ABSL_ASSERT_OK_AND_ASSIGN(auto server, TcpStoreServer::Start({"127.0.0.1", 0}));
+  ABSL_ASSERT_OK_AND_ASSIGN(const auto store, TcpStore::Connect({"127.0.0.1", server->port()}, kLong));
+  EXPECT_THAT(store->Get("absent", absl::Milliseconds(1)), StatusIs(absl::StatusCode::kDeadlineExceeded));
+  server.reset();
+  EXPECT_THAT(store->Set("key", ""), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("gone")));
+}
+
 TEST(TcpStore, AClientThatComesBeforeTheServerWaitsForIt) {
   ABSL_ASSERT_OK_AND_ASSIGN(auto first, TcpStoreServer::Start({"localhost", 0}));
   const int port = first->port();

@@ -98,6 +98,6 @@ std::string RankProcesses::NextLine(int rank) {
 
 void RankProcesses::Signal(int rank, int signal) { kill(pid(rank), signal); }
 
-void RankProcesses::KillStore() { kill(store_.pid, SIGKILL); }
+void RankProcesses::SignalStore(int signal) { kill(store_.pid, signal); }
 
 }  // namespace lockstep

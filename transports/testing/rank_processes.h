@@ -41,7 +41,7 @@ class RankProcesses {
   // which all have deadlines.
   std::string NextLine(int rank);
   void Signal(int rank, int signal);
-  void KillStore();
+  void SignalStore(int signal);
   pid_t pid(int rank) const { return ranks_[static_cast<size_t>(rank)].pid; }
 
  private:

@@ -5,8 +5,8 @@
 // So a program's handlers (SIGINT, SIGTERM) run on its own threads, where it expects them, and a write to a connection that
 // a peer has closed gives an error instead of a SIGPIPE that ends the process. Signals of a thread's own faults (SIGSEGV and
 // its kin) and profilers' SIGPROF stay deliverable.
-#ifndef LOCKSTEP_TRANSPORTS_HOST_BLOCKED_SIGNALS_H_
-#define LOCKSTEP_TRANSPORTS_HOST_BLOCKED_SIGNALS_H_
+#ifndef LOCKSTEP_TRANSPORTS_NET_BLOCKED_SIGNALS_H_
+#define LOCKSTEP_TRANSPORTS_NET_BLOCKED_SIGNALS_H_
 
 #include <pthread.h>
 #include <signal.h>
@@ -57,4 +57,4 @@ class BlockedSigpipe {
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_TRANSPORTS_HOST_BLOCKED_SIGNALS_H_
+#endif  // LOCKSTEP_TRANSPORTS_NET_BLOCKED_SIGNALS_H_
