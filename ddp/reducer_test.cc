@@ -291,8 +291,8 @@ TEST(Misuse, AStepBegunTwiceIsAnErrorOnAllRanks) {
         DdpStep step = ddp.BeginStep();
         if (rank == 1) {
           DdpStep second = ddp.BeginStep();
-          EXPECT_THAT(second.Finish(),
-                      StatusIs(absl::StatusCode::kFailedPrecondition, AllOf(HasSubstr("rank 1"), HasSubstr("BeginStep was called while"))));
+          EXPECT_THAT(second.Finish(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                                AllOf(HasSubstr("rank 1"), HasSubstr("BeginStep was called while"))));
         }
         toy.Backward(0, 1);
         statuses.Add(step.Finish());

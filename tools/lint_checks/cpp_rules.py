@@ -10,6 +10,7 @@ _BOUNDARY_FILES = {
     "ddp/checkpoint/safetensors.cc": "nlohmann/json reports a syntax error by throwing",
     "ddp/libtorch/call_torch.*": "LibTorch throws c10::Error",
     "transports/gloo/call_gloo.*": "Gloo throws",
+    "transports/gloo/interruptible_context.*": "it throws what Gloo would, to Gloo",
 }
 
 # Folders of libraries, whose users own stdout.
