@@ -13,9 +13,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-// Counts what malloc gives out, operator new's calls and Eigen's included. Not under asan, whose own allocator must see them.
+// Counts what malloc gives out, operator new's calls and Eigen's included. Not under a sanitizer whose own allocator must see them.
 std::atomic<int64_t> allocations{0};
-#ifndef LOCKSTEP_ASAN
+#ifndef LOCKSTEP_SANITIZER_MALLOC
 extern "C" void* __libc_malloc(size_t size);
 extern "C" void* malloc(size_t size) {
   allocations.fetch_add(1, std::memory_order_relaxed);
@@ -287,8 +287,8 @@ void Step(Tape<float>& tape, const std::vector<float>& x, absl::Span<const int> 
 }
 
 TEST(Tape, AllocatesNothingOnceItHasSeenItsLargestBatchTwice) {
-#ifdef LOCKSTEP_ASAN
-  GTEST_SKIP() << "counts calls of malloc, which asan replaces";
+#ifdef LOCKSTEP_SANITIZER_MALLOC
+  GTEST_SKIP() << "counts calls of malloc, which the sanitizer replaces";
 #endif
   Module<float> module;
   module.AddParameter("fc1.weight", {32, 16});
