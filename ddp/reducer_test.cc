@@ -34,8 +34,8 @@ class ToyModel {
 
   explicit ToyModel(int rank) {
     for (int p = 0; p < kParameters; ++p) {
-      values_[p].assign(kCounts[p], static_cast<T>(rank + p));
-      model.AddParameter(absl::StrCat("p", p), {kCounts[p]}, MakeBuffer(absl::MakeSpan(values_[p])));
+      values[p].assign(kCounts[p], static_cast<T>(rank + p));
+      model.AddParameter(absl::StrCat("p", p), {kCounts[p]}, MakeBuffer(absl::MakeSpan(values[p])));
     }
   }
 
@@ -74,7 +74,7 @@ class ToyModel {
   }
 
   BufferModel model;
-  std::vector<T> values_[kParameters];
+  std::vector<T> values[kParameters];
 };
 
 // Buckets of one parameter each.
@@ -231,7 +231,7 @@ TEST(Reducer, CreateGivesEveryRankTheStateOfRankZero) {
     std::vector<float> statistics(4, static_cast<float>(group->rank()));
     toy.model.AddBuffer("running_mean", {4}, MakeBuffer(absl::MakeSpan(statistics)));
     ABSL_ASSERT_OK(DistributedDataParallel::Create(group, toy.model).status());
-    for (int p = 0; p < 3; ++p) EXPECT_THAT(toy.values_[p], testing::Each(static_cast<float>(p)));
+    for (int p = 0; p < 3; ++p) EXPECT_THAT(toy.values[p], testing::Each(static_cast<float>(p)));
     EXPECT_THAT(statistics, testing::Each(0.0f));
   });
 }

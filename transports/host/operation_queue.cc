@@ -16,13 +16,10 @@ namespace {
 // How often a waiter lets the executor look for failures that nothing else tells of.
 constexpr absl::Duration kWatchPeriod = absl::Milliseconds(50);
 
-// How long after its deadline an executor may take to say whom it waited for, before a waiter ends the operation itself.
-constexpr absl::Duration kGrace = absl::Seconds(10);
-
 }  // namespace
 
-OperationQueue::OperationQueue(int rank, Executor& executor, absl::string_view thread_name)
-    : rank_(rank), executor_(executor), failed_from_(std::numeric_limits<int64_t>::max()) {
+OperationQueue::OperationQueue(int rank, Executor& executor, absl::string_view thread_name, absl::Duration grace)
+    : rank_(rank), grace_(grace), executor_(executor), failed_from_(std::numeric_limits<int64_t>::max()) {
   const BlockedSignals blocked;
   thread_ = std::thread([this, name = std::string(thread_name)] {
     pthread_setname_np(pthread_self(), name.c_str());
@@ -56,9 +53,9 @@ absl::Status OperationQueue::Wait(int64_t sequence) {
   const absl::Time deadline =
       absl::FromUnixNanos((*ring_)[sequence % kCapacity].deadline_ns.load(std::memory_order_relaxed));
   // If the slot has been taken by a later operation meanwhile, the deadline is not ours, but then we are done.
-  while (!done_.Wait(is_done, std::min(absl::Now() + kWatchPeriod, deadline + kGrace))) {
+  while (!done_.Wait(is_done, std::min(absl::Now() + kWatchPeriod, deadline + grace_))) {
     executor_.Watch();
-    if (absl::Now() >= deadline + kGrace) Expire(sequence);  // which interrupts the executor
+    if (absl::Now() >= deadline + grace_) Expire(sequence);  // which interrupts the executor
   }
   return sequence < failed_from_.load(std::memory_order_acquire) ? absl::OkStatus() : health();
 }

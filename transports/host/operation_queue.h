@@ -43,9 +43,11 @@ class OperationQueue {
   };
 
   static constexpr int64_t kCapacity = 1024;
+  // How long after its deadline an executor may take to say whom it waited for, before a waiter ends the operation itself.
+  static constexpr absl::Duration kGrace = absl::Seconds(10);
 
   // The thread is called `thread_name` (15 bytes at most). `executor` outlives the queue.
-  OperationQueue(int rank, Executor& executor, absl::string_view thread_name);
+  OperationQueue(int rank, Executor& executor, absl::string_view thread_name, absl::Duration grace = kGrace);
   // Interrupts what is pending, and joins the thread.
   ~OperationQueue();
   OperationQueue(const OperationQueue&) = delete;
@@ -72,6 +74,7 @@ class OperationQueue {
   void Expire(int64_t sequence);
 
   const int rank_;
+  const absl::Duration grace_;
   Executor& executor_;
 
   const std::unique_ptr<std::array<Slot, kCapacity>> ring_ = std::make_unique<std::array<Slot, kCapacity>>();

@@ -123,7 +123,7 @@ TEST(OperationQueue, AnIdleQueueTellsItsPeersThatItWasAborted) {
 
 TEST(OperationQueue, AnExecutorThatOverrunsTheDeadlineIsEndedByTheWaiter) {
   ScriptedExecutor executor;
-  OperationQueue queue(3, executor, "test");
+  OperationQueue queue(3, executor, "test", /*grace=*/absl::Milliseconds(20));
   EXPECT_THAT(queue.Wait(queue.Push(Tagged(2, absl::Milliseconds(1)))),
               StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("rank 3")));
 }
