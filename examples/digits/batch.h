@@ -26,7 +26,7 @@ class Batch {
     for (const int64_t i : indices) {
       const absl::Span<const uint8_t> image = source_.images().subspan(i * data::kDigitPixels, data::kDigitPixels);
       out = std::transform(image.begin(), image.end(), out,
-                           [](uint8_t pixel) { return pixel / T{data::kDigitMaxPixel / 2} - 1; });
+                           [](uint8_t pixel) { return pixel / (T{data::kDigitMaxPixel} / 2) - 1; });
       labels_.push_back(source_.labels()[i]);
     }
   }

@@ -295,7 +295,7 @@ TEST(Tape, AllocatesNothingOnceItHasSeenItsLargestBatchTwice) {
   module.AddParameter("fc1.bias", {32});
   module.AddParameter("fc2.weight", {10, 32});
   module.AddParameter("fc2.bias", {10});
-  const std::vector<float> x(size_t{64} * 16, 0.5f);
+  const std::vector<float> x(64 * 16, 0.5f);
   const std::vector<int> labels(64, 3);
   Tape<float> tape(module);
   Step(tape, x, labels);

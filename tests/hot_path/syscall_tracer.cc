@@ -61,7 +61,6 @@ class Tracer {
     if (waitpid(root_, &status, 0) != root_ || !WIFSTOPPED(status)) {
       return absl::UnavailableError("the traced program did not stop at its start; ptrace is not allowed here");
     }
-    // NOLINTNEXTLINE(google-runtime-int): ptrace's variable arguments are longs
     const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL;
     if (ptrace(PTRACE_SETOPTIONS, root_, nullptr, options) != 0) {
       return absl::UnavailableError(absl::StrCat("ptrace: ", strerror(errno)));
@@ -110,10 +109,7 @@ class Tracer {
     if (in_hook_[thread] && steady_) ++result_.hooks;
   }
 
-  static void Resume(pid_t thread, int signal) {
-    // NOLINTNEXTLINE(google-runtime-int): ptrace's variable arguments are longs
-    ptrace(PTRACE_SYSCALL, thread, nullptr, static_cast<long>(signal));
-  }
+  static void Resume(pid_t thread, int signal) { ptrace(PTRACE_SYSCALL, thread, nullptr, static_cast<long>(signal)); }
 
   const pid_t root_;
   bool steady_ = false;

@@ -17,7 +17,7 @@
 
 namespace lockstep::ddprun {
 
-Launch::Launch(LaunchPlan plan) {
+Launch::Launch(const LaunchPlan& plan) {
   Pipe out, err, life;
   EXPECT_TRUE(OpenPipe(out).ok() && OpenPipe(err).ok() && OpenPipe(life).ok());
   pid_ = fork();
@@ -101,7 +101,7 @@ Outcome Launch::Finish() {
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), out_.text, err_.text};
 }
 
-Outcome RunDdprun(LaunchPlan plan) { return Launch(std::move(plan)).Finish(); }
+Outcome RunDdprun(const LaunchPlan& plan) { return Launch(plan).Finish(); }
 
 LaunchPlan ShellPlan(int ranks, absl::string_view script) {
   return {{absl::StrCat("--nproc_per_node=", ranks), "/bin/sh", "-c", std::string(script)}};

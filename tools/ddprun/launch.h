@@ -41,7 +41,7 @@ struct Outcome {
 
 class Launch {
  public:
-  explicit Launch(LaunchPlan plan);
+  explicit Launch(const LaunchPlan& plan);
   ~Launch();
   Launch(const Launch&) = delete;
   Launch& operator=(const Launch&) = delete;
@@ -81,7 +81,7 @@ class Launch {
 };
 
 // Launches, and waits for the end.
-Outcome RunDdprun(LaunchPlan plan);
+Outcome RunDdprun(const LaunchPlan& plan);
 // `ranks` ranks that each run `script`.
 Outcome RunShell(int ranks, absl::string_view script);
 LaunchPlan ShellPlan(int ranks, absl::string_view script);
