@@ -44,28 +44,20 @@ absl::StatusOr<std::string> OwnAddress(const ProcessGroupOptions& options, const
 
 absl::StatusOr<std::shared_ptr<ProcessGroup>> Join(const ProcessGroupOptions& options, Transport& transport,
                                                    const Rendezvous& rendezvous) {
-  const absl::Time deadline =
-      options.timeout == absl::InfiniteDuration() ? absl::InfiniteFuture() : absl::Now() + options.timeout;
+  const absl::Time deadline = absl::Now() + options.timeout;
   // First, so that a wrong address is told before anybody waits for this rank.
   ABSL_ASSIGN_OR_RETURN(const std::string address, OwnAddress(options, rendezvous));
   ABSL_RETURN_IF_ERROR(OwnAddressOf(address).status());
   ABSL_ASSIGN_OR_RETURN(std::shared_ptr<Store> store, MeetInStore(rendezvous.store, rendezvous.info, deadline));
-  auto transport_store = std::make_shared<PrefixStore>(store, "transport");
-  auto group_store = std::make_shared<PrefixStore>(store, "group");
+  auto group_store = std::make_shared<PrefixStore>(std::move(store), "group");
   ConnectOptions connect;
   connect.rank = rendezvous.info.rank;
   connect.size = rendezvous.info.world_size;
   connect.timeout = options.timeout;
   connect.host = address;
-  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> communicator, transport.Connect(*transport_store, connect));
-  // The communicator's own store lives as long as the group's.
-  struct Both {
-    std::shared_ptr<PrefixStore> transport, group;
-  };
-  auto both = std::make_shared<Both>(Both{std::move(transport_store), std::move(group_store)});
-  PrefixStore* const group = both->group.get();
+  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> communicator, transport.Connect(*group_store, connect));
   return std::make_shared<ProcessGroup>(rendezvous.info, std::string(transport.name()), std::move(communicator),
-                                        std::shared_ptr<Store>(std::move(both), group), options.timeout);
+                                        std::move(group_store), options.timeout);
 }
 
 }  // namespace

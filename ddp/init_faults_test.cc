@@ -1,23 +1,18 @@
 // Jobs of real processes whose ranks die or stand still: what the others are told, rank 0, which hosts the store, included.
 #include <signal.h>
-#include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cstdio>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/types/span.h"
 #include "ddp/init.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "transports/net/socket.h"
+#include "transports/net/port_holder.h"
+#include "transports/testing/child_process.h"
 
 namespace lockstep {
 namespace {
@@ -27,58 +22,31 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-using Tell = std::function<void(absl::string_view)>;
+using Tell = ChildProcess::Tell;
 
 // Ranks of one job, each a process that joined it.
 class Job {
  public:
   Job(int size, const std::function<void(ProcessGroup&, const Tell&)>& body) {
-    const int port = LocalPort(ListenOn({"127.0.0.1", 0}).value().get()).value();
+    const PortHolder holder = PortHolder::BindFreePort().value();
     for (int rank = 0; rank < size; ++rank) {
-      int ends[2];
-      EXPECT_EQ(pipe(ends), 0);
-      const pid_t pid = fork();
-      if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        const Tell tell = [&](absl::string_view text) {
-          const std::string line = absl::StrCat(absl::StrReplaceAll(text, {{"\n", " "}}), "\n");
-          if (write(ends[1], line.data(), line.size()) < 0) _exit(1);
-        };
+      ranks_.push_back(std::make_unique<ChildProcess>([&](const Tell& tell) {
         ProcessGroupOptions options;
-        options.init_method = absl::StrCat("tcp://127.0.0.1:", port, "?rank=", rank, "&world_size=", size);
+        options.init_method = absl::StrCat("tcp://127.0.0.1:", holder.port(), "?rank=", rank, "&world_size=", size);
         options.timeout = absl::Minutes(1);
         const auto group = InitProcessGroup(options);
         tell(group.ok() ? "joined" : group.status().ToString());
         if (group.ok()) body(**group, tell);
-        _exit(0);
-      }
-      close(ends[1]);
-      pids_.push_back(pid);
-      lines_.push_back(fdopen(ends[0], "r"));
+      }));
     }
     for (int rank = 0; rank < size; ++rank) EXPECT_EQ(NextLine(rank), "joined");
   }
-  ~Job() {
-    for (size_t rank = 0; rank < pids_.size(); ++rank) {
-      kill(pids_[rank], SIGKILL);
-      waitpid(pids_[rank], nullptr, 0);
-      std::fclose(lines_[rank]);
-    }
-  }
-  std::string NextLine(int rank) {
-    char* text = nullptr;
-    size_t capacity = 0;
-    const ssize_t length = getline(&text, &capacity, lines_[rank]);
-    std::string line(text, length > 0 ? static_cast<size_t>(length - 1) : 0);
-    free(text);
-    return line;
-  }
-  void Signal(int rank, int signal) { kill(pids_[rank], signal); }
-  pid_t pid(int rank) const { return pids_[rank]; }
+  std::string NextLine(int rank) { return ranks_[rank]->NextLine(); }
+  void Signal(int rank, int signal) { ranks_[rank]->Signal(signal); }
+  pid_t pid(int rank) const { return ranks_[rank]->pid(); }
 
  private:
-  std::vector<pid_t> pids_;
-  std::vector<FILE*> lines_;
+  std::vector<std::unique_ptr<ChildProcess>> ranks_;
 };
 
 void ReduceUntilFailure(ProcessGroup& group, absl::Duration timeout, const Tell& tell) {

@@ -1,9 +1,6 @@
 // Joining a job over real sockets; ranks are threads, each with an environment of its own.
 #include "ddp/init.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <functional>
 #include <map>
 #include <memory>
@@ -20,6 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "transports/net/file_descriptor.h"
+#include "transports/net/port_holder.h"
 #include "transports/net/socket.h"
 #include "transports/testing/open_files.h"
 
@@ -32,24 +30,6 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 using Group = absl::StatusOr<std::shared_ptr<ProcessGroup>>;
-
-// A free port, bound as a launcher binds it: rank 0 may listen on it, nobody else gets it.
-class HeldPort {
- public:
-  HeldPort() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    EXPECT_EQ(bind(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-    const int yes = 1;
-    EXPECT_EQ(setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)), 0);
-    port_ = LocalPort(socket_.get()).value();
-  }
-  int port() const { return port_; }
-
- private:
-  const FileDescriptor socket_;
-  int port_ = 0;
-};
 
 Environment Launched(int rank, int world_size, int port) {
   return [=](absl::string_view name) -> absl::optional<std::string> {
@@ -79,7 +59,7 @@ void RunThreads(int count, const std::function<void(int)>& body) {
 
 TEST(InitProcessGroup, RanksJoinReduceAndLeaveInAnyOrder) {
   for (int size = 1; size <= 4; ++size) {
-    const HeldPort port;
+    const PortHolder port = PortHolder::BindFreePort().value();
     RunThreads(size, [&](int rank) {
       ABSL_ASSERT_OK_AND_ASSIGN(const auto group,
                                 InitProcessGroup(Within(absl::Minutes(1)), Launched(rank, size, port.port())));
@@ -99,7 +79,7 @@ TEST(InitProcessGroup, RanksJoinReduceAndLeaveInAnyOrder) {
 }
 
 TEST(InitProcessGroup, AUrlAndOptionsDoWithoutAnEnvironment) {
-  const HeldPort port;
+  const PortHolder port = PortHolder::BindFreePort().value();
   RunThreads(2, [&](int rank) {
     ProcessGroupOptions options = Within(absl::Minutes(1));
     options.init_method = absl::StrCat("tcp://localhost:", port.port(), "?world_size=2");
@@ -112,7 +92,7 @@ TEST(InitProcessGroup, AUrlAndOptionsDoWithoutAnEnvironment) {
 
 TEST(InitProcessGroup, WorldSizesThatDifferAreToldOnEveryRank) {
   for (const bool rank_zero_counts_more : {false, true}) {
-    const HeldPort port;
+    const PortHolder port = PortHolder::BindFreePort().value();
     RunThreads(2, [&](int rank) {
       const int size = (rank == 0) == rank_zero_counts_more ? 3 : 2;
       const Group group = InitProcessGroup(Within(absl::Minutes(1)), Launched(rank, size, port.port()));
@@ -124,7 +104,7 @@ TEST(InitProcessGroup, WorldSizesThatDifferAreToldOnEveryRank) {
 }
 
 TEST(InitProcessGroup, ARankThatRankZeroDoesNotCountIsTold) {
-  const HeldPort port;
+  const PortHolder port = PortHolder::BindFreePort().value();
   absl::Notification told;
   RunThreads(3, [&](int rank) {
     const Group group = InitProcessGroup(Within(absl::Minutes(1)), Launched(rank, rank == 2 ? 3 : 2, port.port()));
@@ -140,7 +120,7 @@ TEST(InitProcessGroup, ARankThatRankZeroDoesNotCountIsTold) {
 }
 
 TEST(InitProcessGroup, ARankTakenTwiceIsToldToTheSecondWithHostAndPid) {
-  const HeldPort port;
+  const PortHolder port = PortHolder::BindFreePort().value();
   absl::Notification told;
   RunThreads(3, [&](int thread) {
     const int rank = thread == 0 ? 0 : 1;
@@ -157,7 +137,7 @@ TEST(InitProcessGroup, ARankTakenTwiceIsToldToTheSecondWithHostAndPid) {
 }
 
 TEST(InitProcessGroup, RanksThatDoNotComeAreNamedOnEveryRankThatDid) {
-  const HeldPort port;
+  const PortHolder port = PortHolder::BindFreePort().value();
   RunThreads(2, [&](int rank) {
     const Group group = InitProcessGroup(Within(absl::Milliseconds(400)), Launched(rank, 4, port.port()));
     EXPECT_THAT(group.status(),
@@ -175,7 +155,7 @@ TEST(InitProcessGroup, APortThatIsTakenIsToldToRankZeroAtOnceAndAStrangerToTheOt
 }
 
 TEST(InitProcessGroup, WithoutRankZeroTheOthersAreToldWhereTheyKnocked) {
-  const HeldPort port;
+  const PortHolder port = PortHolder::BindFreePort().value();
   EXPECT_THAT(InitProcessGroup(Within(absl::Milliseconds(50)), Launched(1, 2, port.port())).status(),
               StatusIs(absl::StatusCode::kDeadlineExceeded,
                        AllOf(HasSubstr("rank 1 of 2"), HasSubstr(absl::StrCat("127.0.0.1:", port.port())))));
@@ -204,7 +184,7 @@ TEST(InitProcessGroup, AGroupOfOneOpensNoFileAndNeedsNoTransport) {
 
 TEST(InitProcessGroup, DestroyLeavesNoFileOpen) {
   const auto once = [] {
-    const HeldPort port;
+    const PortHolder port = PortHolder::BindFreePort().value();
     RunThreads(2, [&](int rank) {
       ABSL_ASSERT_OK_AND_ASSIGN(const auto group,
                                 InitProcessGroup(Within(absl::Minutes(1)), Launched(rank, 2, port.port())));
@@ -219,7 +199,7 @@ TEST(InitProcessGroup, DestroyLeavesNoFileOpen) {
 
 // As in `return group->Destroy();` at the end of a function whose engine is a local variable.
 TEST(InitProcessGroup, WhatWasSplitFromAGroupMayOutliveItsDestroyAndFailsInWords) {
-  const HeldPort port;
+  const PortHolder port = PortHolder::BindFreePort().value();
   RunThreads(2, [&](int rank) {
     ABSL_ASSERT_OK_AND_ASSIGN(const auto group, InitProcessGroup(Within(absl::Minutes(1)), Launched(rank, 2, port.port())));
     ABSL_ASSERT_OK_AND_ASSIGN(const auto own, group->NewCommunicator());

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status_macros.h"
@@ -13,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "transports/store/absent_ranks.h"
 #include "transports/store/tcp_store.h"
 #include "transports/store/tcp_store_server.h"
 
@@ -54,12 +54,7 @@ absl::Status SizesDiffer(int size, absl::string_view who, int other_size) {
 }
 
 absl::Status MissingRanks(Store& store, const RankInfo& info, absl::Duration waited) {
-  std::vector<int> missing;
-  for (int rank = 0; rank < info.world_size; ++rank) {
-    const absl::StatusOr<bool> there = store.Contains(MemberKey(rank));
-    if (!there.ok()) return there.status();
-    if (!*there) missing.push_back(rank);
-  }
+  ABSL_ASSIGN_OR_RETURN(const std::vector<int> missing, AbsentRanks(store, info.world_size, MemberKey));
   return absl::DeadlineExceededError(absl::StrCat("of ", info.world_size, " ranks, these did not come within ",
                                                   absl::FormatDuration(waited), ": ", absl::StrJoin(missing, ", ")));
 }
@@ -141,7 +136,7 @@ absl::StatusOr<std::shared_ptr<Store>> MeetInStore(const Endpoint& endpoint, con
   ABSL_ASSIGN_OR_RETURN(hosted->store, TcpStore::Connect(endpoint, deadline - absl::Now()));
   ABSL_RETURN_IF_ERROR(Join(*hosted->store, info, deadline));
   Store* const store = hosted->store.get();
-  return std::shared_ptr<Store>(std::move(hosted), store);
+  return std::shared_ptr<Store>(hosted, store);
 }
 
 }  // namespace lockstep

@@ -50,7 +50,7 @@ class RecordingCommunicator final : public Communicator {
 
  private:
   Work Record(absl::string_view kind, absl::string_view name, int64_t count, Work work) {
-    observer_({rank(), kind, name, count, work});
+    observer_({rank(), kind, name, count});
     return work;
   }
 

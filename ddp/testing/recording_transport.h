@@ -21,7 +21,6 @@ struct StartedOperation {
   absl::string_view kind;  // "all_reduce", "broadcast", ...
   absl::string_view name;  // as its caller named it; valid during the call
   int64_t count = 0;
-  Work work;
 };
 
 class RecordingTransport final : public Transport {

@@ -14,8 +14,8 @@
 #include "tools/ddprun/front.h"
 #include "tools/ddprun/launch_options.h"
 #include "tools/ddprun/launch_signals.h"
-#include "tools/ddprun/port_holder.h"
 #include "tools/ddprun/program_lookup.h"
+#include "transports/net/port_holder.h"
 
 namespace lockstep::ddprun {
 namespace {

@@ -12,13 +12,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/log/check.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
@@ -138,8 +138,8 @@ Rank Connect(int rank, int port, const std::string& folder) {
 }
 
 int Run(int argc, char** argv) {
-  char folder[] = "/tmp/gloo_benchmark.XXXXXX";
-  CHECK(mkdtemp(folder) != nullptr);
+  std::string folder = (std::filesystem::temp_directory_path() / "gloo_benchmark.XXXXXX").string();
+  CHECK(mkdtemp(&folder[0]) != nullptr);  // which replaces the Xs
   int ports[2];
   CHECK_EQ(pipe(ports), 0);
   const pid_t peer = fork();
@@ -167,7 +167,7 @@ int Run(int argc, char** argv) {
   }
   int status = 0;
   waitpid(peer, &status, 0);
-  [[maybe_unused]] const int removed = std::system(absl::StrCat("rm -r ", folder).c_str());
+  std::filesystem::remove_all(folder);
   return status == 0 ? 0 : 1;
 }
 

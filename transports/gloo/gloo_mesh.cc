@@ -17,6 +17,7 @@
 #include "transports/gloo/wire.pb.h"
 #include "transports/net/blocked_signals.h"
 #include "transports/net/socket.h"
+#include "transports/store/absent_ranks.h"
 
 namespace lockstep {
 namespace {
@@ -31,12 +32,7 @@ std::string PeerKey(int rank) { return absl::StrCat("peer/", rank); }
 
 // DEADLINE_EXCEEDED that names every rank which is not in the store.
 absl::Status MissingRanks(Store& store, int size, absl::Duration waited) {
-  std::vector<int> missing;
-  for (int rank = 0; rank < size; ++rank) {
-    const absl::StatusOr<bool> there = store.Contains(PeerKey(rank));
-    if (!there.ok()) return there.status();
-    if (!*there) missing.push_back(rank);
-  }
+  ABSL_ASSIGN_OR_RETURN(const std::vector<int> missing, AbsentRanks(store, size, PeerKey));
   return absl::DeadlineExceededError(absl::StrCat("ranks ", absl::StrJoin(missing, ", "), " of ", size,
                                                   " did not come within ", absl::FormatDuration(waited),
                                                   ". Do they run, and with the same address and world size?"));

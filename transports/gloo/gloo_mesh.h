@@ -33,7 +33,7 @@ class GlooMesh : public gloo::Context {
                                                            absl::Time deadline);
 
   // "rank 2 (host h, pid 88)".
-  std::string DescribeRank(int rank) const;
+  std::string DescribeRank(int which) const;
 
   // Ends every operation in progress with an exception, and every later one.
   void CloseAll();

@@ -17,12 +17,17 @@ using Records = std::vector<absl::optional<gloo_wire::End>>;  // by rank
 
 std::string EndKey(int rank) { return absl::StrCat("end/", rank); }
 
+// Whether `operation` waits for `rank`.
+bool IsConcerned(const GlooMesh& mesh, const Operation& operation, int rank) {
+  return rank != mesh.rank && (IsCollective(operation.kind) || rank == operation.peer);
+}
+
 // What the ranks concerned have written, as far as they do within the grace.
 Records ReadRecords(Store& store, const GlooMesh& mesh, const Operation& operation) {
   const absl::Time deadline = absl::Now() + kInquestGrace;
   Records records(static_cast<size_t>(mesh.size));
   for (int rank = 0; rank < mesh.size; ++rank) {
-    if (rank == mesh.rank || (!IsCollective(operation.kind) && rank != operation.peer)) continue;
+    if (!IsConcerned(mesh, operation, rank)) continue;
     const absl::StatusOr<std::string> bytes =
         store.Get(EndKey(rank), std::max(deadline - absl::Now(), absl::Milliseconds(5)));
     gloo_wire::End end;
@@ -35,12 +40,11 @@ std::string DescribeRanks(const GlooMesh& mesh, const std::vector<int>& ranks) {
   return absl::StrJoin(ranks, ", ", [&](std::string* out, int rank) { absl::StrAppend(out, mesh.DescribeRank(rank)); });
 }
 
-// The ranks concerned, less this one, that wrote nothing.
+// The ranks concerned that wrote nothing.
 std::vector<int> SilentRanks(const GlooMesh& mesh, const Records& records, const Operation& operation) {
   std::vector<int> silent;
   for (int rank = 0; rank < mesh.size; ++rank) {
-    const bool concerned = rank != mesh.rank && (IsCollective(operation.kind) || rank == operation.peer);
-    if (concerned && !records[static_cast<size_t>(rank)].has_value()) silent.push_back(rank);
+    if (IsConcerned(mesh, operation, rank) && !records[static_cast<size_t>(rank)].has_value()) silent.push_back(rank);
   }
   return silent;
 }

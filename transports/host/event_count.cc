@@ -18,7 +18,7 @@ bool EventCount::Wait(absl::FunctionRef<bool()> condition, absl::Time deadline) 
     const uint32_t epoch = epoch_.load();
     holds = condition();
     if (holds) break;
-    const absl::Duration left = deadline == absl::InfiniteFuture() ? absl::InfiniteDuration() : deadline - absl::Now();
+    const absl::Duration left = deadline - absl::Now();
     if (left <= absl::ZeroDuration()) break;
     FutexWait(epoch_, epoch, left);
   }

@@ -76,7 +76,7 @@ Work HostCommunicator::Issue(Operation& operation, const CallOptions& options) {
   }
   if (absl::Status status = CheckOperation(operation, rank_, size_); !status.ok()) return Refuse(operation, status);
   const absl::Duration timeout = options.timeout == absl::ZeroDuration() ? timeout_ : options.timeout;
-  operation.deadline = timeout == absl::InfiniteDuration() ? absl::InfiniteFuture() : absl::Now() + timeout;
+  operation.deadline = absl::Now() + timeout;
   return Work(this, Start(operation));
 }
 

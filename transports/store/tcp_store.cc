@@ -16,19 +16,6 @@ namespace {
 
 constexpr absl::Duration kAnswerTime = absl::Seconds(5);
 
-absl::Time DeadlineAfter(absl::Duration timeout) {
-  return timeout == absl::InfiniteDuration() ? absl::InfiniteFuture() : absl::Now() + timeout;
-}
-
-// The reply, or the error that it carries.
-absl::StatusOr<store::Reply> ParseReply(absl::StatusOr<std::string> bytes) {
-  ABSL_RETURN_IF_ERROR(bytes.status());
-  store::Reply reply;
-  if (!reply.ParseFromString(*bytes)) return absl::DataLossError("the server's answer is no message of a Lockstep store");
-  if (reply.code() == 0) return reply;
-  return absl::Status(static_cast<absl::StatusCode>(reply.code()), reply.message());
-}
-
 absl::StatusOr<std::string> ReceiveFrame(int socket, absl::Time deadline) {
   char header[kFrameHeaderBytes];
   ABSL_RETURN_IF_ERROR(ReceiveAll(socket, absl::MakeSpan(header), deadline));
@@ -42,7 +29,7 @@ absl::StatusOr<std::string> ReceiveFrame(int socket, absl::Time deadline) {
 
 absl::StatusOr<std::unique_ptr<TcpStore>> TcpStore::Connect(const Endpoint& server, absl::Duration timeout) {
   std::unique_ptr<TcpStore> store(new TcpStore(server, timeout));
-  absl::StatusOr<FileDescriptor> connection = ConnectTo(server, DeadlineAfter(timeout));
+  absl::StatusOr<FileDescriptor> connection = ConnectTo(server, absl::Now() + timeout);
   if (!connection.ok()) return AtStore(store->Describe(), connection.status());
   store->KeepConnection(*std::move(connection));
   return store;
@@ -55,17 +42,16 @@ absl::Status TcpStore::Set(absl::string_view key, absl::string_view value) {
   store::Request request;
   request.mutable_set()->set_key(key.data(), key.size());
   request.mutable_set()->set_value(value.data(), value.size());
-  return AtStore(Describe(), ParseReply(Exchange(request.SerializeAsString(), AnswerDeadline(value.size()))).status());
+  return Call(request, AnswerDeadline(value.size())).status();
 }
 
 absl::StatusOr<std::string> TcpStore::Get(absl::string_view key, absl::Duration timeout) {
   ABSL_RETURN_IF_ERROR(AtStore(Describe(), CheckStoreKey(key)));
   store::Request request;
   request.mutable_get()->set_key(key.data(), key.size());
-  absl::StatusOr<store::Reply> reply = ParseReply(Exchange(request.SerializeAsString(), DeadlineAfter(timeout)));
+  absl::StatusOr<store::Reply> reply = Call(request, absl::Now() + timeout);
   if (reply.ok()) return std::move(*reply->mutable_value());
-  if (absl::IsDeadlineExceeded(reply.status())) return AtStore(Describe(), StoreKeyMissing(key, timeout));
-  return AtStore(Describe(), reply.status());
+  return absl::IsDeadlineExceeded(reply.status()) ? AtStore(Describe(), StoreKeyMissing(key, timeout)) : reply.status();
 }
 
 absl::StatusOr<int64_t> TcpStore::Add(absl::string_view key, int64_t delta) {
@@ -73,31 +59,39 @@ absl::StatusOr<int64_t> TcpStore::Add(absl::string_view key, int64_t delta) {
   store::Request request;
   request.mutable_add()->set_key(key.data(), key.size());
   request.mutable_add()->set_delta(delta);
-  const absl::StatusOr<store::Reply> reply = ParseReply(Exchange(request.SerializeAsString(), AnswerDeadline(0)));
-  if (!reply.ok()) return AtStore(Describe(), reply.status());
-  return reply->number();
+  ABSL_ASSIGN_OR_RETURN(const store::Reply reply, Call(request, AnswerDeadline(0)));
+  return reply.number();
 }
 
 absl::StatusOr<bool> TcpStore::Contains(absl::string_view key) {
   ABSL_RETURN_IF_ERROR(AtStore(Describe(), CheckStoreKey(key)));
   store::Request request;
   request.mutable_contains()->set_key(key.data(), key.size());
-  const absl::StatusOr<store::Reply> reply = ParseReply(Exchange(request.SerializeAsString(), AnswerDeadline(0)));
-  if (!reply.ok()) return AtStore(Describe(), reply.status());
-  return reply->there();
+  ABSL_ASSIGN_OR_RETURN(const store::Reply reply, Call(request, AnswerDeadline(0)));
+  return reply.there();
 }
 
 absl::StatusOr<bool> TcpStore::Delete(absl::string_view key) {
   ABSL_RETURN_IF_ERROR(AtStore(Describe(), CheckStoreKey(key)));
   store::Request request;
   request.mutable_remove()->set_key(key.data(), key.size());
-  const absl::StatusOr<store::Reply> reply = ParseReply(Exchange(request.SerializeAsString(), AnswerDeadline(0)));
-  if (!reply.ok()) return AtStore(Describe(), reply.status());
-  return reply->there();
+  ABSL_ASSIGN_OR_RETURN(const store::Reply reply, Call(request, AnswerDeadline(0)));
+  return reply.there();
 }
 
 absl::Time TcpStore::AnswerDeadline(size_t bytes) const {
   return absl::Now() + std::min(timeout_, kAnswerTime + absl::Seconds(static_cast<double>(bytes >> 20)));
+}
+
+absl::StatusOr<store::Reply> TcpStore::Call(const store::Request& request, absl::Time deadline) {
+  const absl::StatusOr<std::string> bytes = Exchange(request.SerializeAsString(), deadline);
+  if (!bytes.ok()) return AtStore(Describe(), bytes.status());
+  store::Reply reply;
+  if (!reply.ParseFromString(*bytes)) {
+    return AtStore(Describe(), absl::DataLossError("the server's answer is no message of a Lockstep store"));
+  }
+  if (reply.code() == 0) return reply;
+  return AtStore(Describe(), absl::Status(static_cast<absl::StatusCode>(reply.code()), reply.message()));
 }
 
 absl::StatusOr<std::string> TcpStore::Exchange(absl::string_view request, absl::Time deadline) {

@@ -24,6 +24,11 @@
 
 namespace lockstep {
 
+namespace store {
+class Reply;
+class Request;
+}  // namespace store
+
 // Thread-safe. Each call that is under way has a connection of its own, kept for the next one, so a Get that waits delays
 // nobody. Calls that should not wait end with DEADLINE_EXCEEDED when the server does not answer within 5 seconds, and one more
 // for each MiB sent (or within `timeout`, if that is less).
@@ -44,6 +49,8 @@ class TcpStore : public Store {
 
   // Until when a call that does not wait for a key, and sends `bytes`, should be answered.
   absl::Time AnswerDeadline(size_t bytes) const;
+  // The server's reply, or the error that it carries, with this store's name before it.
+  absl::StatusOr<store::Reply> Call(const store::Request& request, absl::Time deadline);
   // Sends one encoded Request and returns the encoded Reply.
   absl::StatusOr<std::string> Exchange(absl::string_view request, absl::Time deadline);
   absl::StatusOr<FileDescriptor> TakeConnection(absl::Time deadline);

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <memory>
@@ -14,6 +13,7 @@
 
 #include "absl/status/status_macros.h"
 #include "absl/status/status_matchers.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
@@ -21,6 +21,7 @@
 #include "transports/net/socket.h"
 #include "transports/store/frame.h"
 #include "transports/store/tcp_store_server.h"
+#include "transports/testing/child_process.h"
 
 namespace lockstep {
 namespace {
@@ -57,34 +58,25 @@ absl::Status WaitForEnd(const FileDescriptor& socket) {
   return ReceiveAll(socket.get(), absl::Span<char>(&byte, 1), absl::Now() + kLong);
 }
 
-// A server in a process of its own, which the destructor kills.
+// A server in a process of its own.
 class ChildServer {
  public:
-  explicit ChildServer(rlim_t max_files = 256) {
-    int ports[2];
-    EXPECT_EQ(pipe(ports), 0);
-    child_ = fork();
-    if (child_ == 0) {
-      const rlimit files = {max_files, max_files};
-      setrlimit(RLIMIT_NOFILE, &files);
-      const auto server = TcpStoreServer::Start({"127.0.0.1", 0});
-      const int port = server.ok() ? (*server)->port() : 0;
-      if (write(ports[1], &port, sizeof(port)) == sizeof(port)) pause();
-      _exit(1);
-    }
-    close(ports[1]);
-    EXPECT_EQ(read(ports[0], &port_, sizeof(port_)), static_cast<ssize_t>(sizeof(port_)));
-    close(ports[0]);
-  }
-  ~ChildServer() {
-    Kill();
-    waitpid(child_, nullptr, 0);
+  explicit ChildServer(rlim_t max_files = 256)
+      : child_([max_files](const ChildProcess::Tell& tell) {
+          const rlimit files = {max_files, max_files};
+          setrlimit(RLIMIT_NOFILE, &files);
+          const auto server = TcpStoreServer::Start({"127.0.0.1", 0});
+          tell(server.ok() ? absl::StrCat((*server)->port()) : server.status().ToString());
+          pause();
+        }) {
+    const std::string told = child_.NextLine();
+    EXPECT_TRUE(absl::SimpleAtoi(told, &port_)) << told;
   }
   int port() const { return port_; }
-  void Kill() const { kill(child_, SIGKILL); }
+  void Kill() const { child_.Signal(SIGKILL); }
 
  private:
-  pid_t child_ = -1;
+  ChildProcess child_;
   int port_ = 0;
 };
 

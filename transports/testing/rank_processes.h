@@ -14,47 +14,38 @@
 
 #include <sys/types.h>
 
-#include <cstdio>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "transports/testing/child_process.h"
 #include "transports/transport.h"
 
 namespace lockstep {
 
 class RankProcesses {
  public:
-  // Sends one line to the test.
-  using Tell = std::function<void(absl::string_view line)>;
+  using Tell = ChildProcess::Tell;
 
+  // The ranks, and the store's server, end with this object.
   RankProcesses(absl::string_view transport, int size, absl::Duration timeout,
                 const std::function<void(Communicator&, const Tell&)>& body);
-  // Kills what still runs.
-  ~RankProcesses();
-  RankProcesses(const RankProcesses&) = delete;
-  RankProcesses& operator=(const RankProcesses&) = delete;
 
   // The next line that `rank` tells, without its end; "" once it has ended. A rank that tells nothing ends with its waits,
   // which all have deadlines.
-  std::string NextLine(int rank);
-  void Signal(int rank, int signal);
-  void SignalStore(int signal);
-  pid_t pid(int rank) const { return ranks_[static_cast<size_t>(rank)].pid; }
+  std::string NextLine(int rank) { return at(rank).NextLine(); }
+  void Signal(int rank, int signal) { at(rank).Signal(signal); }
+  void SignalStore(int signal) { store_.Signal(signal); }
+  pid_t pid(int rank) { return at(rank).pid(); }
 
  private:
-  struct Process {
-    pid_t pid = -1;
-    std::FILE* lines = nullptr;
-  };
-  // Forks; in the child, runs `body` with the pipe's writing end, and ends.
-  static Process Fork(const std::function<void(int pipe)>& body);
-  static void End(Process& process);
+  ChildProcess& at(int rank) { return *ranks_[static_cast<size_t>(rank)]; }
 
-  Process store_;
-  std::vector<Process> ranks_;
+  ChildProcess store_;
+  std::vector<std::unique_ptr<ChildProcess>> ranks_;
 };
 
 }  // namespace lockstep

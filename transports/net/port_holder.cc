@@ -1,4 +1,4 @@
-#include "tools/ddprun/port_holder.h"
+#include "transports/net/port_holder.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <utility>
 
-namespace lockstep::ddprun {
+namespace lockstep {
 
 absl::StatusOr<PortHolder> PortHolder::BindFreePort() {
   FileDescriptor holder(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -27,4 +27,4 @@ absl::StatusOr<PortHolder> PortHolder::BindFreePort() {
   return PortHolder(std::move(holder), ntohs(address.sin_port));
 }
 
-}  // namespace lockstep::ddprun
+}  // namespace lockstep

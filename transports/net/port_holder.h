@@ -4,13 +4,15 @@
 // stays bound, but never listens, and allows its address to be shared (SO_REUSEADDR, set after an exclusive bind). Linux then
 // lets a socket that sets SO_REUSEADDR itself and names this very port bind and listen on it, as rank 0's store does, while
 // nobody who asks for "any free port" gets it.
-#ifndef LOCKSTEP_TOOLS_DDPRUN_PORT_HOLDER_H_
-#define LOCKSTEP_TOOLS_DDPRUN_PORT_HOLDER_H_
+#ifndef LOCKSTEP_TRANSPORTS_NET_PORT_HOLDER_H_
+#define LOCKSTEP_TRANSPORTS_NET_PORT_HOLDER_H_
+
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "transports/net/file_descriptor.h"
 
-namespace lockstep::ddprun {
+namespace lockstep {
 
 class PortHolder {
  public:
@@ -26,6 +28,6 @@ class PortHolder {
   int port_;
 };
 
-}  // namespace lockstep::ddprun
+}  // namespace lockstep
 
-#endif  // LOCKSTEP_TOOLS_DDPRUN_PORT_HOLDER_H_
+#endif  // LOCKSTEP_TRANSPORTS_NET_PORT_HOLDER_H_
