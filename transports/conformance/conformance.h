@@ -1,7 +1,8 @@
 // One suite that every transport passes: results against float64 references, order, refusals, mismatches, deadlines, lost
-// peers, abort, split, arenas. Ranks are threads of the test's process, which meet through sockets where the transport does.
+// peers, abort, split, arenas. Ranks are processes, and threads of one process where the transport allows both.
 //
-//   INSTANTIATE_TEST_SUITE_P(Gloo, TransportConformance, ::testing::Values("gloo"));     // links the transport in
+//   INSTANTIATE_TEST_SUITE_P(Gloo, TransportConformance,                                    // the test links the transport in
+//                            ::testing::Values(ConformanceCase{"gloo", RanksAs::kProcesses}), ConformanceCaseName);
 //
 // A transport in another repository depends on //transports/conformance and does the same.
 #ifndef LOCKSTEP_TRANSPORTS_CONFORMANCE_CONFORMANCE_H_
@@ -11,21 +12,33 @@
 #include <memory>
 #include <string>
 
-#include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "transports/testing/rank_threads.h"
+#include "transports/store/store.h"
 #include "transports/transport.h"
 
 namespace lockstep {
 
-// The parameter is the name of a registered transport.
-class TransportConformance : public ::testing::TestWithParam<std::string> {
+enum class RanksAs { kThreads, kProcesses };
+
+struct ConformanceCase {
+  std::string transport;  // its registered name
+  RanksAs ranks = RanksAs::kThreads;
+};
+
+// "gloo_processes": the end of a case's name.
+std::string ConformanceCaseName(const ::testing::TestParamInfo<ConformanceCase>& param);
+
+class TransportConformance : public ::testing::TestWithParam<ConformanceCase> {
  protected:
+  using Body = std::function<void(std::unique_ptr<Communicator>)>;
+  using BodyWithStore = std::function<void(std::unique_ptr<Communicator>, Store&)>;
+
   void SetUp() override;
 
-  // Runs `body` on `size` connected ranks; `timeout` is that of operations which name none.
-  void RunRanks(int size, const std::function<void(std::unique_ptr<Communicator>)>& body,
-                absl::Duration timeout = kTestDeadline);
+  // Runs `body` on `size` connected ranks, and fails if an expectation in one of them does. Ranks may be processes: what they
+  // tell each other outside the communicator goes through the store that they met in.
+  void RunRanks(int size, const Body& body);
+  void RunRanks(int size, const BodyWithStore& body);
 
   Transport& transport() { return *transport_; }
 

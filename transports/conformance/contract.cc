@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "absl/status/status_matchers.h"
-#include "absl/synchronization/notification.h"
 #include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "transports/conformance/conformance.h"
 #include "transports/store/in_process_store.h"
+#include "transports/testing/rank_threads.h"
 
 namespace lockstep {
 namespace {
@@ -28,6 +28,9 @@ template <typename T>
 Buffer View(std::vector<T>& v) {
   return MakeBuffer(absl::MakeSpan(v));
 }
+
+// Until a peer has seen what it came for.
+void StayUntilSeen(Store& store) { ABSL_EXPECT_OK(store.Get("seen", kTestDeadline)); }
 
 TEST_P(TransportConformance, RanksThatCallDifferentThingsAllGetOneErrorNamingBoth) {
   RunRanks(3, [](std::unique_ptr<Communicator> comm) {
@@ -70,24 +73,24 @@ TEST_P(TransportConformance, EveryPairOfDifferentOperationsIsAMismatchAndNoneOve
 }
 
 TEST_P(TransportConformance, ARankThatDoesNotComeIsNamedAtTheDeadline) {
-  absl::Notification seen;
-  RunRanks(3, [&](std::unique_ptr<Communicator> comm) {
+  RunRanks(3, [](std::unique_ptr<Communicator> comm, Store& store) {
     ABSL_ASSERT_OK(comm->Barrier({.name = "start"}).Wait());
-    if (comm->rank() == 2) return seen.WaitForNotification();  // here, but not coming
+    if (comm->rank() == 2) return StayUntilSeen(store);  // here, but not coming
     EXPECT_THAT(comm->Barrier({.name = "lost", .timeout = kShort}).Wait(),
                 StatusIs(absl::StatusCode::kDeadlineExceeded, AllOf(HasSubstr("\"lost\""), HasSubstr("rank 2"))));
-    if (comm->rank() == 0) seen.Notify();
+    if (comm->rank() == 0) {
+      ABSL_EXPECT_OK(store.Set("seen", ""));
+    }
   });
 }
 
 TEST_P(TransportConformance, AReceiverWhoseSenderDoesNotComeIsTold) {
-  absl::Notification seen;
-  RunRanks(2, [&](std::unique_ptr<Communicator> comm) {
-    if (comm->rank() == 1) return seen.WaitForNotification();
+  RunRanks(2, [](std::unique_ptr<Communicator> comm, Store& store) {
+    if (comm->rank() == 1) return StayUntilSeen(store);
     std::vector<float> data(1);
     EXPECT_THAT(comm->Recv(View(data), 1, 3, {.timeout = kShort}).Wait(),
                 StatusIs(absl::StatusCode::kDeadlineExceeded, AllOf(HasSubstr("rank 1"), HasSubstr("tag 3"))));
-    seen.Notify();
+    ABSL_EXPECT_OK(store.Set("seen", ""));
   });
 }
 

@@ -2,5 +2,8 @@
 #include "transports/conformance/conformance.h"
 
 namespace lockstep {
-INSTANTIATE_TEST_SUITE_P(Gloo, TransportConformance, ::testing::Values("gloo"));
+INSTANTIATE_TEST_SUITE_P(Gloo, TransportConformance,
+                         ::testing::Values(ConformanceCase{"gloo", RanksAs::kProcesses},
+                                           ConformanceCase{"gloo", RanksAs::kThreads}),
+                         ConformanceCaseName);
 }  // namespace lockstep

@@ -2,5 +2,6 @@
 #include "transports/conformance/conformance.h"
 
 namespace lockstep {
-INSTANTIATE_TEST_SUITE_P(InProcess, TransportConformance, ::testing::Values("in_process"));
+INSTANTIATE_TEST_SUITE_P(InProcess, TransportConformance,
+                         ::testing::Values(ConformanceCase{"in_process", RanksAs::kThreads}), ConformanceCaseName);
 }  // namespace lockstep

@@ -38,9 +38,10 @@ void ReduceUntilFailure(Communicator& comm, absl::Duration timeout, const RankPr
 }
 
 TEST(GlooFaults, EverySurvivorOfAKilledRankNamesItWithHostAndPid) {
-  RankProcesses ranks("gloo", 4, kTestDeadline, [](Communicator& comm, const RankProcesses::Tell& tell) {
-    ReduceUntilFailure(comm, kTestDeadline, tell);
-  });
+  RankProcesses ranks("gloo", 4, kTestDeadline,
+                      [](std::unique_ptr<Communicator> comm, Store&, const RankProcesses::Tell& tell) {
+                        ReduceUntilFailure(*comm, kTestDeadline, tell);
+                      });
   for (int rank = 0; rank < 4; ++rank) ASSERT_EQ(ranks.NextLine(rank), "ready");
   ranks.Signal(2, SIGKILL);
   for (const int rank : {0, 1, 3}) {
@@ -52,9 +53,10 @@ TEST(GlooFaults, EverySurvivorOfAKilledRankNamesItWithHostAndPid) {
 }
 
 TEST(GlooFaults, AStoppedRankCostsTheDeadlineAndIsNamed) {
-  RankProcesses ranks("gloo", 3, kTestDeadline, [](Communicator& comm, const RankProcesses::Tell& tell) {
-    ReduceUntilFailure(comm, absl::Milliseconds(500), tell);
-  });
+  RankProcesses ranks("gloo", 3, kTestDeadline,
+                      [](std::unique_ptr<Communicator> comm, Store&, const RankProcesses::Tell& tell) {
+                        ReduceUntilFailure(*comm, absl::Milliseconds(500), tell);
+                      });
   for (int rank = 0; rank < 3; ++rank) ASSERT_EQ(ranks.NextLine(rank), "ready");
   ranks.Signal(1, SIGSTOP);
   for (const int rank : {0, 2}) {
@@ -66,12 +68,13 @@ TEST(GlooFaults, AStoppedRankCostsTheDeadlineAndIsNamed) {
 }
 
 TEST(GlooFaults, ARankThatDiedWhileNobodyCommunicatedIsFoundByTheNextOperation) {
-  RankProcesses ranks("gloo", 2, kTestDeadline, [](Communicator& comm, const RankProcesses::Tell& tell) {
-    const absl::Status start = comm.Barrier().Wait();
-    tell("ready");
-    if (comm.rank() == 1) raise(SIGKILL);
-    tell(comm.Barrier({.name = "next"}).Wait().ToString());
-  });
+  RankProcesses ranks("gloo", 2, kTestDeadline,
+                      [](std::unique_ptr<Communicator> comm, Store&, const RankProcesses::Tell& tell) {
+                        const absl::Status start = comm->Barrier().Wait();
+                        tell("ready");
+                        if (comm->rank() == 1) raise(SIGKILL);
+                        tell(comm->Barrier({.name = "next"}).Wait().ToString());
+                      });
   EXPECT_EQ(ranks.NextLine(1), "ready");
   EXPECT_EQ(ranks.NextLine(1), "");
   EXPECT_EQ(ranks.NextLine(0), "ready");
@@ -79,9 +82,10 @@ TEST(GlooFaults, ARankThatDiedWhileNobodyCommunicatedIsFoundByTheNextOperation) 
 }
 
 TEST(GlooFaults, WithoutTheStoreADeathIsStillNoticedAtOnce) {
-  RankProcesses ranks("gloo", 2, kTestDeadline, [](Communicator& comm, const RankProcesses::Tell& tell) {
-    ReduceUntilFailure(comm, kTestDeadline, tell);
-  });
+  RankProcesses ranks("gloo", 2, kTestDeadline,
+                      [](std::unique_ptr<Communicator> comm, Store&, const RankProcesses::Tell& tell) {
+                        ReduceUntilFailure(*comm, kTestDeadline, tell);
+                      });
   for (int rank = 0; rank < 2; ++rank) ASSERT_EQ(ranks.NextLine(rank), "ready");
   ranks.SignalStore(SIGKILL);
   ranks.Signal(0, SIGKILL);
@@ -89,9 +93,10 @@ TEST(GlooFaults, WithoutTheStoreADeathIsStillNoticedAtOnce) {
 }
 
 TEST(GlooFaults, WithAStoreThatStandsStillAnOperationStillEndsAndSaysSo) {
-  RankProcesses ranks("gloo", 2, kTestDeadline, [](Communicator& comm, const RankProcesses::Tell& tell) {
-    ReduceUntilFailure(comm, absl::Milliseconds(300), tell);
-  });
+  RankProcesses ranks("gloo", 2, kTestDeadline,
+                      [](std::unique_ptr<Communicator> comm, Store&, const RankProcesses::Tell& tell) {
+                        ReduceUntilFailure(*comm, absl::Milliseconds(300), tell);
+                      });
   for (int rank = 0; rank < 2; ++rank) ASSERT_EQ(ranks.NextLine(rank), "ready");
   ranks.SignalStore(SIGSTOP);
   ranks.Signal(0, SIGSTOP);

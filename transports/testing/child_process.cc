@@ -1,14 +1,20 @@
 #include "transports/testing/child_process.h"
 
+#include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -33,22 +39,50 @@ ChildProcess::ChildProcess(const std::function<void(const Tell&)>& body) {
     _exit(::testing::Test::HasFailure() ? 1 : 0);
   }
   close(ends[1]);
-  lines_ = fdopen(ends[0], "r");
+  lines_ = ends[0];
 }
 
 ChildProcess::~ChildProcess() {
-  Signal(SIGKILL);
-  waitpid(pid_, nullptr, 0);
-  std::fclose(lines_);
+  if (!ended_) {
+    Signal(SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  close(lines_);
+}
+
+bool ChildProcess::ReadMore(absl::Time deadline) {
+  pollfd readable = {lines_, POLLIN, 0};
+  const int64_t left = std::max<int64_t>(0, absl::ToInt64Milliseconds(deadline - absl::Now()));
+  if (poll(&readable, 1, static_cast<int>(left)) != 1) return false;
+  std::array<char, 4096> bytes;
+  const ssize_t count = read(lines_, bytes.data(), bytes.size());
+  at_end_ = count <= 0;
+  if (!at_end_) unread_.append(bytes.data(), static_cast<size_t>(count));
+  return true;
 }
 
 std::string ChildProcess::NextLine() {
-  char* text = nullptr;
-  size_t capacity = 0;
-  const ssize_t length = getline(&text, &capacity, lines_);
-  std::string line(text, length > 0 ? static_cast<size_t>(length - 1) : 0);
-  std::free(text);
+  const absl::Time deadline = absl::Now() + kPatience;
+  size_t end;
+  while ((end = unread_.find('\n')) == std::string::npos) {
+    if (at_end_) return "";
+    if (!ReadMore(deadline)) return absl::StrCat("(told nothing for ", absl::FormatDuration(kPatience), ")");
+  }
+  std::string line = unread_.substr(0, end);
+  unread_.erase(0, end + 1);
   return line;
+}
+
+std::string ChildProcess::WaitForEnd() {
+  const absl::Time deadline = absl::Now() + kPatience;
+  while (!at_end_) {
+    if (!ReadMore(deadline)) return absl::StrCat("still runs after ", absl::FormatDuration(kPatience));
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(pid_, &status, 0), pid_);  // at once: its end of the pipe is closed only with it
+  ended_ = true;
+  if (WIFSIGNALED(status)) return absl::StrCat("killed by ", strsignal(WTERMSIG(status)));
+  return WEXITSTATUS(status) == 0 ? "" : absl::StrCat("exited with ", WEXITSTATUS(status));
 }
 
 void ChildProcess::Signal(int signal) const { kill(pid_, signal); }

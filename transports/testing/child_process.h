@@ -10,11 +10,11 @@
 
 #include <sys/types.h>
 
-#include <cstdio>
 #include <functional>
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 namespace lockstep {
 
@@ -30,14 +30,25 @@ class ChildProcess {
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  // The next line that it tells, without its end; "" once it has ended.
+  // The next line that it tells, without its end; "" once it has ended, and words that say so if it tells nothing in time.
   std::string NextLine();
+  // Waits until it has ended, and says how: "" for well, "exited with 1" where an expectation failed in it. Drops what it told.
+  std::string WaitForEnd();
   void Signal(int signal) const;
   pid_t pid() const { return pid_; }
 
  private:
+  // Longer than any deadline that a child of ours waits for.
+  static constexpr absl::Duration kPatience = absl::Minutes(2);
+
+  // Whether more came, or the end, before the deadline.
+  bool ReadMore(absl::Time deadline);
+
   pid_t pid_ = -1;
-  std::FILE* lines_ = nullptr;
+  bool ended_ = false;  // and waited for
+  int lines_ = -1;      // the pipe's end
+  bool at_end_ = false;
+  std::string unread_;
 };
 
 }  // namespace lockstep

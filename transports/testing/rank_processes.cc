@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <utility>
+
+#include "absl/status/status_matchers.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -22,26 +25,22 @@ void ServeStore(const ChildProcess::Tell& tell) {
 
 }  // namespace
 
-RankProcesses::RankProcesses(absl::string_view transport, int size, absl::Duration timeout,
-                             const std::function<void(Communicator&, const Tell&)>& body)
+RankProcesses::RankProcesses(absl::string_view transport, int size, absl::Duration timeout, const Body& body)
     : store_(ServeStore) {
   const std::string told = store_.NextLine();
   int port = 0;
   EXPECT_TRUE(absl::SimpleAtoi(told, &port)) << told;
   for (int rank = 0; rank < size; ++rank) {
     ranks_.push_back(std::make_unique<ChildProcess>([&](const Tell& tell) {
-      const auto store = TcpStore::Connect({"127.0.0.1", port}, timeout);
-      if (!store.ok()) return tell(store.status().ToString());
-      const auto chosen = CreateTransport(transport);
-      if (!chosen.ok()) return tell(chosen.status().ToString());
+      ABSL_ASSERT_OK_AND_ASSIGN(const auto store, TcpStore::Connect({"127.0.0.1", port}, timeout));
+      ABSL_ASSERT_OK_AND_ASSIGN(const auto chosen, CreateTransport(transport));
       ConnectOptions options;
       options.rank = rank;
       options.size = size;
       options.timeout = timeout;
       options.host = "127.0.0.1";
-      const auto communicator = (*chosen)->Connect(**store, options);
-      if (!communicator.ok()) return tell(communicator.status().ToString());
-      body(**communicator, tell);
+      ABSL_ASSERT_OK_AND_ASSIGN(auto communicator, chosen->Connect(*store, options));
+      body(std::move(communicator), *store, tell);
     }));
   }
 }

@@ -1,9 +1,9 @@
 // Runs a test's body on ranks that are processes, which the test may stop or kill. They meet in a TCP store whose server is
 // a process of its own.
 //
-//   RankProcesses ranks("gloo", 3, timeout, [](Communicator& comm, const RankProcesses::Tell& tell) {
+//   RankProcesses ranks("gloo", 3, timeout, [](std::unique_ptr<Communicator> comm, Store&, const RankProcesses::Tell& tell) {
 //     tell("ready");
-//     tell(comm.Barrier().Wait().ToString());
+//     tell(comm->Barrier().Wait().ToString());
 //   });
 //   ASSERT_EQ(ranks.NextLine(0), "ready");
 //   ranks.Signal(2, SIGKILL);
@@ -21,6 +21,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "transports/store/store.h"
 #include "transports/testing/child_process.h"
 #include "transports/transport.h"
 
@@ -29,14 +30,14 @@ namespace lockstep {
 class RankProcesses {
  public:
   using Tell = ChildProcess::Tell;
+  using Body = std::function<void(std::unique_ptr<Communicator>, Store&, const Tell&)>;
 
   // The ranks, and the store's server, end with this object.
-  RankProcesses(absl::string_view transport, int size, absl::Duration timeout,
-                const std::function<void(Communicator&, const Tell&)>& body);
+  RankProcesses(absl::string_view transport, int size, absl::Duration timeout, const Body& body);
 
-  // The next line that `rank` tells, without its end; "" once it has ended. A rank that tells nothing ends with its waits,
-  // which all have deadlines.
+  // As those of ChildProcess.
   std::string NextLine(int rank) { return at(rank).NextLine(); }
+  std::string WaitForEnd(int rank) { return at(rank).WaitForEnd(); }
   void Signal(int rank, int signal) { at(rank).Signal(signal); }
   void SignalStore(int signal) { store_.Signal(signal); }
   pid_t pid(int rank) { return at(rank).pid(); }
