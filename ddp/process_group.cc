@@ -6,6 +6,7 @@
 #include "absl/status/status_macros.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 
 namespace lockstep {
@@ -122,7 +123,9 @@ absl::Status ProcessGroup::Annotate(const absl::Status& status) const {
   // The transport may have said so already, with more.
   if (status.ok() || absl::StrContains(status.message(), who)) return status;
   if (absl::StartsWith(status.message(), absl::StrCat(rank, " (host ", info_.host, ","))) return status;
-  return absl::Status(status.code(), absl::StrCat(who, ": ", status.message()));
+  absl::string_view what = status.message();
+  absl::ConsumePrefix(&what, absl::StrCat(rank, ": "));
+  return absl::Status(status.code(), absl::StrCat(who, ": ", what));
 }
 
 }  // namespace lockstep

@@ -101,14 +101,15 @@ class Communicator {
   // store.
   virtual absl::StatusOr<std::unique_ptr<Communicator>> Split(int color, int key) = 0;
 
-  // Memory for buckets: collective, `bytes` equal on all ranks, zeroed. See arena.h.
+  // Memory for buckets: collective, `bytes` equal on all ranks, zeroed. See arena.h. RESOURCE_EXHAUSTED on a rank that has
+  // none; the communicator has failed then, also for its peers, which learn it from the next operation.
   virtual absl::StatusOr<Arena> CreateArena(int64_t bytes) = 0;
 
   // Does what is ready and returns; nothing to do where the transport's own thread drives operations.
   virtual void Progress() = 0;
 
-  // Every pending and later operation ends with `why` (which must be an error), within milliseconds. Any thread; the first
-  // call counts.
+  // Every pending and later operation ends with `why`, within milliseconds; peers learn it from their next operation. Any
+  // thread; the first call counts. An OK is replaced by INTERNAL.
   virtual void Abort(absl::Status why) = 0;
 
   // The status that Abort or a failed operation left, else OK. Never waits.

@@ -19,6 +19,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "ddp/checkpoint/safetensors.h"
 #include "ddp/sampler/distributed_sampler.h"
@@ -138,9 +140,12 @@ TEST(Trainer, ComputesInDoubleAndWithSgdAsWell) {
 }
 
 TEST(Trainer, DoesNotFloodALogFile) {
+  const absl::Time start = absl::Now();
   const Result result = RunTrainer("--epochs=200");
+  const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
   const std::vector<std::string> lines = absl::StrSplit(result.err, '\n', absl::SkipEmpty());
-  EXPECT_LT(lines.size(), 30u) << result.err;  // one every two seconds, whatever this machine's speed
+  EXPECT_LE(static_cast<double>(lines.size()), 2 + seconds / 2)
+      << result.err;  // the first, the last, and one every two seconds
   EXPECT_THAT(lines.back(), ContainsRegex("epoch 200/200  loss 0\\.[0-9]+$"));
   EXPECT_EQ(result.err.find('\r'), std::string::npos);
 }

@@ -1,6 +1,7 @@
 // What a communicator promises besides results: refusals, mismatches, deadlines, lost peers, abort, split, arenas.
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -114,6 +115,7 @@ TEST_P(TransportConformance, AbortEndsPendingAndLaterOperationsWithItsStatusAndP
       EXPECT_THAT(comm->Barrier().Wait(), aborted);
       EXPECT_THAT(comm->AllReduce(View(one), View(one), ReduceOp::kSum).Wait(), aborted);
       EXPECT_THAT(comm->Broadcast(View(one), 0).Wait(), aborted);
+      EXPECT_THAT(comm->Broadcast(View(one), 7).Wait(), aborted);
       EXPECT_THAT(comm->Send(View(one), 1, 0).Wait(), aborted);
       EXPECT_THAT(comm->Recv(View(one), 1, 0).Wait(), aborted);
       EXPECT_THAT(comm->Split(0, 0).status(), aborted);
@@ -123,6 +125,14 @@ TEST_P(TransportConformance, AbortEndsPendingAndLaterOperationsWithItsStatusAndP
       EXPECT_THAT(comm->Recv(View(one), 0, 0).Wait(),
                   StatusIs(absl::StatusCode::kUnavailable, AllOf(HasSubstr("rank 0"), HasSubstr("enough"))));
     }
+  });
+}
+
+TEST_P(TransportConformance, AbortWithOkIsAnErrorToo) {
+  RunRanks(2, [](std::unique_ptr<Communicator> comm) {
+    comm->Abort(absl::OkStatus());
+    EXPECT_THAT(comm->health(), StatusIs(absl::StatusCode::kInternal, HasSubstr("OK")));
+    EXPECT_THAT(comm->Barrier().Wait(), StatusIs(absl::StatusCode::kInternal));
   });
 }
 
@@ -210,6 +220,16 @@ TEST_P(TransportConformance, ArenasAreZeroAlignedAndOfOneSize) {
     }
     EXPECT_THAT(comm->CreateArena(comm->rank() + 1).status(),
                 StatusIs(absl::StatusCode::kFailedPrecondition, AllOf(HasSubstr("rank 0"), HasSubstr("rank 1"))));
+  });
+}
+
+TEST_P(TransportConformance, AnArenaThatNoMemoryHoldsIsAnErrorOnAllRanks) {
+  RunRanks(2, [](std::unique_ptr<Communicator> comm) {
+    EXPECT_THAT(comm->CreateArena(-1).status(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("-1 bytes")));
+    ABSL_EXPECT_OK(comm->health());
+    const auto exhausted = StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("9223372036854775807"));
+    EXPECT_THAT(comm->CreateArena(std::numeric_limits<int64_t>::max()).status(), exhausted);
+    EXPECT_THAT(comm->health(), exhausted);
   });
 }
 

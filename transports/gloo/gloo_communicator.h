@@ -23,13 +23,13 @@ class GlooCommunicator final : public HostCommunicator, private OperationQueue::
                                                                int size, absl::Duration timeout);
 
   void Progress() override {}
-  void Abort(absl::Status why) override { queue_.Abort(why); }
   absl::Status health() const override { return queue_.health(); }
 
  private:
   GlooCommunicator(std::shared_ptr<Store> store, GlooDevice device, std::shared_ptr<GlooMesh> mesh, absl::Duration timeout);
 
   int64_t Start(const Operation& operation) override { return queue_.Push(operation); }
+  void Fail(const absl::Status& why) override { queue_.Abort(why); }
   absl::Status WaitForStarted(int64_t sequence) override { return queue_.Wait(sequence); }
   bool IsStartedDone(int64_t sequence) const override { return queue_.Done(sequence); }
   absl::StatusOr<std::unique_ptr<Communicator>> ConnectMembers(const std::vector<int>& members, int64_t split,

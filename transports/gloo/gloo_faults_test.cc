@@ -1,5 +1,6 @@
 // Ranks that are killed, stopped or short of files: what their peers are told, and what is left behind.
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <memory>
 #include <string>
@@ -103,6 +104,24 @@ TEST(GlooFaults, WithAStoreThatStandsStillAnOperationStillEndsAndSaysSo) {
   EXPECT_THAT(ranks.NextLine(1), AllOf(StartsWith("DEADLINE_EXCEEDED"), HasSubstr("\"grads\""), HasSubstr("tcp store at"),
                                        HasSubstr("did not answer")));
 }
+
+#ifndef LOCKSTEP_SANITIZER_MALLOC  // whose shadow memory no such limit leaves room for
+TEST(GlooFaults, PeersOfARankWithoutMemoryForItsArenaAreTold) {
+  RankProcesses ranks("gloo", 2, kTestDeadline,
+                      [](std::unique_ptr<Communicator> comm, Store&, const RankProcesses::Tell& tell) {
+                        if (comm->rank() == 1) {
+                          const rlimit little = {256 << 20, 256 << 20};
+                          setrlimit(RLIMIT_DATA, &little);
+                        }
+                        tell(comm->CreateArena(int64_t{512} << 20).status().ToString());
+                        tell(comm->Barrier({.name = "next"}).Wait().ToString());
+                      });
+  EXPECT_EQ(ranks.NextLine(0), "OK");
+  EXPECT_THAT(ranks.NextLine(0), AllOf(StartsWith("UNAVAILABLE"), HasSubstr("\"next\""), HasSubstr("rank 1"),
+                                       HasSubstr("no memory for an arena of 536870912 bytes")));
+  EXPECT_THAT(ranks.NextLine(1), StartsWith("RESOURCE_EXHAUSTED"));
+}
+#endif
 
 TEST(GlooFaults, ARankThatIsTakenAndASizeThatDiffersAreToldApart) {
   InProcessStore store;

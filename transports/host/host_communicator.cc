@@ -81,9 +81,12 @@ Work HostCommunicator::Issue(Operation& operation, const CallOptions& options) {
 }
 
 Work HostCommunicator::Refuse(const Operation& operation, const absl::Status& why) {
+  absl::Status failed = health();
   absl::MutexLock lock(&mu_);
   refusals_[refused_ % kRemembered] =
-      absl::Status(why.code(), absl::StrCat("rank ", rank_, ": ", DescribeOperation(operation), ": ", why.message()));
+      !failed.ok()
+          ? std::move(failed)
+          : absl::Status(why.code(), absl::StrCat("rank ", rank_, ": ", DescribeOperation(operation), ": ", why.message()));
   return Work(this, kFirstRefused - refused_++);
 }
 
@@ -111,6 +114,10 @@ absl::StatusOr<std::unique_ptr<Communicator>> HostCommunicator::Split(int color,
   return ConnectMembers(members, split, color);
 }
 
+void HostCommunicator::Abort(absl::Status why) {
+  Fail(why.ok() ? absl::InternalError(absl::StrCat("rank ", rank_, ": Abort was called with OK; it takes an error")) : why);
+}
+
 absl::StatusOr<Arena> HostCommunicator::CreateArena(int64_t bytes) {
   std::vector<int64_t> all(static_cast<size_t>(size_));
   ABSL_RETURN_IF_ERROR(AllGather(MakeConstBuffer(absl::Span<const int64_t>(&bytes, 1)), MakeBuffer(absl::MakeSpan(all)),
@@ -124,7 +131,10 @@ absl::StatusOr<Arena> HostCommunicator::CreateArena(int64_t bytes) {
     Abort(differ);
     return differ;
   }
-  return AllocateHostArena(bytes);
+  absl::StatusOr<Arena> arena = AllocateHostArena(bytes);
+  if (absl::IsResourceExhausted(arena.status()))
+    Abort(arena.status());  // peers may have theirs, and would wait for this rank
+  return arena;
 }
 
 }  // namespace lockstep

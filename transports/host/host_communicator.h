@@ -33,6 +33,7 @@ class HostCommunicator : public Communicator {
   Work Recv(Buffer out, int from, int tag, const CallOptions& options) final;
   absl::StatusOr<std::unique_ptr<Communicator>> Split(int color, int key) final;
   absl::StatusOr<Arena> CreateArena(int64_t bytes) final;
+  void Abort(absl::Status why) final;
 
  protected:
   HostCommunicator(int rank, int size, absl::Duration timeout) : rank_(rank), size_(size), timeout_(timeout) {}
@@ -41,6 +42,8 @@ class HostCommunicator : public Communicator {
 
   // Starts `operation`, whose arguments are right, and returns its sequence number, from 0 on. Allocates nothing.
   virtual int64_t Start(const Operation& operation) = 0;
+  // Communicator's Abort; `why` is an error.
+  virtual void Fail(const absl::Status& why) = 0;
   // Communicator's, for sequence numbers that Start gave.
   virtual absl::Status WaitForStarted(int64_t sequence) = 0;
   virtual bool IsStartedDone(int64_t sequence) const = 0;

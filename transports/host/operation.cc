@@ -1,7 +1,6 @@
 #include "transports/host/operation.h"
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 
 #include "absl/strings/str_cat.h"
@@ -71,7 +70,7 @@ absl::string_view OperationKindName(OperationKind kind) {
 
 void Operation::SetName(absl::string_view text) {
   const size_t kept = std::min(text.size(), name.size() - 1);
-  std::memcpy(name.data(), text.data(), kept);
+  std::copy_n(text.data(), kept, name.data());
   name[kept] = '\0';
 }
 

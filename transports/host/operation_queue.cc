@@ -77,7 +77,7 @@ void OperationQueue::Abort(const absl::Status& why) {
 void OperationQueue::Fail(const absl::Status& why) {
   absl::MutexLock lock(&mu_);
   if (!failure_.ok()) return;
-  failure_ = why.ok() ? absl::InternalError("Abort was called with OK; it takes an error") : why;
+  failure_ = why;
   failed_.store(true, std::memory_order_release);
 }
 
