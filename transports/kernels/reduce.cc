@@ -1,5 +1,6 @@
 #include "transports/kernels/reduce.h"
 
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <type_traits>
@@ -36,6 +37,12 @@ struct Arithmetic<T, false> {
   using type = std::make_unsigned_t<T>;
 };
 
+template <typename T>
+bool IsNan(T x) {
+  if constexpr (std::is_floating_point<T>::value) return std::isnan(x);
+  return false;
+}
+
 template <typename T, typename F>
 void Loop(const Buffer& inout, const ConstBuffer& in, F f) {
   T* const a = static_cast<T*>(inout.data);
@@ -64,11 +71,11 @@ void ReduceAs(const Buffer& inout, const ConstBuffer& in, ReduceOp op) {
       return Loop<T>(inout, in, [](T a, T b) { return static_cast<T>(static_cast<U>(a) + static_cast<U>(b)); });
     case ReduceOp::kProduct:
       return Loop<T>(inout, in, [](T a, T b) { return static_cast<T>(static_cast<U>(a) * static_cast<U>(b)); });
-    // b != b: a NaN in `in`; one in `inout` loses every comparison and stays.
+    // A NaN in `inout` loses every comparison and stays.
     case ReduceOp::kMin:
-      return Loop<T>(inout, in, [](T a, T b) { return b < a || b != b ? b : a; });
+      return Loop<T>(inout, in, [](T a, T b) { return b < a || IsNan(b) ? b : a; });
     case ReduceOp::kMax:
-      return Loop<T>(inout, in, [](T a, T b) { return b > a || b != b ? b : a; });
+      return Loop<T>(inout, in, [](T a, T b) { return b > a || IsNan(b) ? b : a; });
     case ReduceOp::kBand:
     case ReduceOp::kBor:
     case ReduceOp::kBxor:

@@ -12,6 +12,8 @@
 #include <signal.h>
 #include <time.h>
 
+#include <initializer_list>
+
 namespace lockstep {
 
 // Blocks this thread's signals while it lives; threads made meanwhile inherit that.
