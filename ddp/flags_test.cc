@@ -5,6 +5,7 @@
 
 #include "absl/flags/commandlineflag.h"
 #include "absl/flags/reflection.h"
+#include "absl/types/optional.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -56,6 +57,13 @@ TEST(Flags, ValuesReachTheOptions) {
   EXPECT_EQ(SamplerOptionsFromFlags().seed, ~uint64_t{0});
 }
 
+TEST(Flags, AnEmptyRankIsTheEnvironments) {
+  const absl::FlagSaver saver;
+  EXPECT_EQ(SetFlag("ddp_rank", "3"), "");
+  EXPECT_EQ(SetFlag("ddp_rank", ""), "");
+  EXPECT_EQ(ProcessGroupOptionsFromFlags().rank, absl::nullopt);
+}
+
 TEST(Flags, EachBadValueIsRefusedAndSaysWhatIsAllowed) {
   const absl::FlagSaver saver;
   const struct {
@@ -63,11 +71,15 @@ TEST(Flags, EachBadValueIsRefusedAndSaysWhatIsAllowed) {
     const char* value;
     const char* error;
   } kCases[] = {
-      {"ddp_rank", "two", "Illegal value"},
-      {"ddp_rank", "99999999999", "Illegal value"},
-      {"ddp_world_size", "2.5", "Illegal value"},
-      {"ddp_timeout", "soon", "Illegal value"},
-      {"ddp_timeout", "10", "Illegal value"},
+      {"ddp_rank", "two", "allowed: a whole number"},
+      {"ddp_rank", "-1", "allowed: a whole number"},
+      {"ddp_rank", "99999999999", "allowed: a whole number"},
+      {"ddp_world_size", "2.5", "allowed: a whole number"},
+      {"ddp_timeout", "soon", "allowed: a duration"},
+      {"ddp_timeout", "", "allowed: a duration"},
+      {"ddp_timeout", "10", "with its unit"},
+      {"ddp_timeout", "0s", "more than 0"},
+      {"ddp_timeout", "-3s", "more than 0"},
       {"ddp_first_bucket_mb", "", "allowed: a number of megabytes"},
       {"ddp_first_bucket_mb", "0", "allowed: a number of megabytes"},
       {"ddp_bucket_cap_mb", "-1", "allowed: a number of megabytes"},
@@ -78,7 +90,8 @@ TEST(Flags, EachBadValueIsRefusedAndSaysWhatIsAllowed) {
       {"ddp_sampler_mode", "Exact", "allowed: exact, pad, drop_last"},
       {"ddp_sampler_mode", "", "allowed: exact, pad, drop_last"},
       {"ddp_sampler_order", "random", "allowed: shuffled, sequential, torch"},
-      {"ddp_sampler_seed", "-1", "Illegal value"},
+      {"ddp_sampler_seed", "-1", "allowed: a whole number from 0 to 2^64 - 1"},
+      {"ddp_sampler_seed", "18446744073709551616", "allowed: a whole number from 0 to 2^64 - 1"},
   };
   for (const auto& c : kCases) {
     EXPECT_THAT(SetFlag(c.flag, c.value), testing::HasSubstr(c.error)) << "--" << c.flag << "=" << c.value;

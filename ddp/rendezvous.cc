@@ -150,6 +150,11 @@ absl::Status ReadLocal(const Environment& environment, RankInfo& info) {
     const int most = size.has_value() ? info.local_world_size - 1 : info.world_size - 1;
     ABSL_ASSIGN_OR_RETURN(info.local_rank, ParseNumber(*rank, 0, most));
     if (!size.has_value()) info.local_world_size = info.local_rank + 1;
+    if (size.has_value() && info.local_world_size == info.world_size && info.local_rank != info.rank) {
+      return Invalid(absl::StrCat(rank->Show(), " contradicts rank ", info.rank, ", since ", size->Show(), " of ",
+                                  info.world_size, " ranks are on this host"),
+                     "allowed: the same as the rank");
+    }
   }
   return absl::OkStatus();
 }

@@ -11,6 +11,7 @@
 //   INVALID_ARGUMENT     the caller's value: nothing was sent, this rank's later operations still work
 //   DEADLINE_EXCEEDED    a peer did not take part in time          UNAVAILABLE  a peer is gone
 //   FAILED_PRECONDITION  ranks called different things, or the communicator was closed
+//   RESOURCE_EXHAUSTED   this rank has no memory for an arena     INTERNAL     Abort was called with OK
 // After any but the first the communicator has failed: that operation and all later ones end with that status, and pending
 // ones too. A failed communicator stays failed; make a new one.
 #ifndef LOCKSTEP_TRANSPORTS_TRANSPORT_H_
@@ -101,14 +102,15 @@ class Communicator {
   // store.
   virtual absl::StatusOr<std::unique_ptr<Communicator>> Split(int color, int key) = 0;
 
-  // Memory for buckets: collective, `bytes` equal on all ranks, zeroed. See arena.h. RESOURCE_EXHAUSTED on a rank that has
-  // none; the communicator has failed then, also for its peers, which learn it from the next operation.
+  // Memory for buckets: collective, `bytes` equal on all ranks (else FAILED_PRECONDITION on all), zeroed. See arena.h.
+  // INVALID_ARGUMENT on all below 0. RESOURCE_EXHAUSTED on a rank that has none: peers, which may have theirs, learn it from
+  // their next operation.
   virtual absl::StatusOr<Arena> CreateArena(int64_t bytes) = 0;
 
   // Does what is ready and returns; nothing to do where the transport's own thread drives operations.
   virtual void Progress() = 0;
 
-  // Every pending and later operation ends with `why`, within milliseconds; peers learn it from their next operation. Any
+  // Every pending and later operation ends with `why`, within milliseconds; peers learn it from their pending or next one. Any
   // thread; the first call counts. An OK is replaced by INTERNAL.
   virtual void Abort(absl::Status why) = 0;
 

@@ -78,7 +78,7 @@ class Coverage : public testing::TestWithParam<std::tuple<int64_t, int, SamplerO
 
   // Large sizes are slow enough to be tried with fewer seeds and epochs.
   std::vector<std::pair<uint64_t, int64_t>> Runs() const {
-    if (size() > 10000) return {{3, 1}};
+    if (size() > 10000) return {{3, 0}, {123456789012345, 1}};
     return {{0, 0}, {0, 1}, {0, 7}, {123456789012345, 0}, {123456789012345, 100000}};
   }
 

@@ -61,6 +61,7 @@ absl::Status Launch(const std::string& self, const std::vector<std::string>& arg
   ABSL_ASSIGN_OR_RETURN(const std::string trainer, FindRunfile(*runfiles, "examples/digits/trainer"));
   ABSL_ASSIGN_OR_RETURN(const std::vector<std::string> command, LaunchCommand(ddprun, trainer, arguments));
   ABSL_RETURN_IF_ERROR(ReturnToTheUsersFolder());
+  setenv("OMP_NUM_THREADS", "1", /*overwrite=*/0);  // the trainer's arithmetic is one thread a rank; ddprun need not tell
   return Become(command);
 }
 

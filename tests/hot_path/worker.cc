@@ -16,7 +16,7 @@
 #include "ddp/buffer_model.h"
 #include "ddp/distributed_data_parallel.h"
 #include "ddp/process_group.h"
-#include "tests/hot_path/allocation_counter.h"
+#include "tests/hot_path/call_counter.h"
 #include "tests/hot_path/syscall_tracer.h"
 #include "transports/registry.h"
 #include "transports/store/in_process_store.h"
@@ -29,12 +29,12 @@ constexpr int kParameters = 6;
 constexpr int kElements = 1 << 12;
 constexpr int kSteadySteps = 20;
 
-std::atomic<int64_t> hook_allocations{0}, hook_locks{0}, rank_allocations{0}, buckets{0};
-HeapCounts before, after;
+std::atomic<int64_t> hook_allocations{0}, hook_locks{0}, rank_allocations{0}, rank_copied_bytes{0}, buckets{0};
+CallCounts before, after;
 pthread_barrier_t meeting;
 
 // All ranks stand still while one looks at the counts of the whole program.
-void AtOnce(int rank, HeapCounts& counts, TraceMark mark) {
+void AtOnce(int rank, CallCounts& counts, TraceMark mark) {
   pthread_barrier_wait(&meeting);
   if (rank == 0) {
     counts = CountsOfProcess();
@@ -44,11 +44,11 @@ void AtOnce(int rank, HeapCounts& counts, TraceMark mark) {
 }
 
 void Hook(const std::function<void()>& hook) {
-  const HeapCounts entered = CountsOfThread();
+  const CallCounts entered = CountsOfThread();
   MarkForTracer(TraceMark::kHookBegin);
   hook();
   MarkForTracer(TraceMark::kHookEnd);
-  const HeapCounts left = CountsOfThread();
+  const CallCounts left = CountsOfThread();
   hook_allocations += left.allocations - entered.allocations;
   hook_locks += left.locks - entered.locks;
 }
@@ -86,15 +86,20 @@ absl::Status RunRank(int rank, const std::string& backend, std::shared_ptr<Store
   hook_allocations = hook_locks = 0;
   const int64_t buckets_before = ddp.stats().buckets_reduced;
   AtOnce(rank, before, TraceMark::kSteadyBegin);
-  const int64_t own_before = CountsOfThread().allocations;
+  const CallCounts own_before = CountsOfThread();
   for (int step = 0; step < kSteadySteps; ++step) ABSL_RETURN_IF_ERROR(Step(ddp, model));
-  rank_allocations += CountsOfThread().allocations - own_before;
+  rank_allocations += CountsOfThread().allocations - own_before.allocations;
+  rank_copied_bytes += CountsOfThread().copied_bytes - own_before.copied_bytes;
   AtOnce(rank, after, TraceMark::kSteadyEnd);
   buckets += ddp.stats().buckets_reduced - buckets_before;
   return absl::OkStatus();
 }
 
 int Main(const std::string& backend) {
+  if (!CallsAreCounted()) {
+    std::fprintf(stderr, "hot path: a call that is to be counted is not; see call_counter.cc\n");
+    return 3;
+  }
   pthread_barrier_init(&meeting, nullptr, kWorld);
   auto store = std::make_shared<InProcessStore>();
   std::vector<std::thread> ranks;
@@ -107,10 +112,12 @@ int Main(const std::string& backend) {
     });
   }
   for (std::thread& rank : ranks) rank.join();
-  std::printf("hook_allocations=%lld hook_locks=%lld rank_allocations=%lld all_allocations=%lld buckets=%lld\n",
-              static_cast<long long>(hook_allocations), static_cast<long long>(hook_locks),
-              static_cast<long long>(rank_allocations), static_cast<long long>(after.allocations - before.allocations),
-              static_cast<long long>(buckets));
+  std::printf(
+      "hook_allocations=%lld hook_locks=%lld rank_allocations=%lld rank_copied_bytes=%lld all_allocations=%lld "
+      "buckets=%lld\n",
+      static_cast<long long>(hook_allocations), static_cast<long long>(hook_locks), static_cast<long long>(rank_allocations),
+      static_cast<long long>(rank_copied_bytes), static_cast<long long>(after.allocations - before.allocations),
+      static_cast<long long>(buckets));
   return 0;
 }
 

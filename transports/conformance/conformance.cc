@@ -10,9 +10,16 @@
 
 namespace lockstep {
 
-std::string ConformanceCaseName(const ::testing::TestParamInfo<ConformanceCase>& param) {
-  return absl::StrCat(param.param.transport, param.param.ranks == RanksAs::kThreads ? "_threads" : "_processes");
+namespace {
+
+std::string NameOf(const ConformanceCase& param) {
+  return absl::StrCat(param.transport, param.ranks == RanksAs::kThreads ? "_threads" : "_processes");
 }
+
+}  // namespace
+
+std::string ConformanceCaseName(const ::testing::TestParamInfo<ConformanceCase>& param) { return NameOf(param.param); }
+void PrintTo(const ConformanceCase& param, std::ostream* out) { *out << NameOf(param); }
 
 void TransportConformance::SetUp() { ABSL_ASSERT_OK_AND_ASSIGN(transport_, CreateTransport(GetParam().transport)); }
 

@@ -1,5 +1,6 @@
 // One suite that every transport passes: results against float64 references, order, refusals, mismatches, deadlines, lost
-// peers, abort, split, arenas. Ranks are processes, and threads of one process where the transport allows both.
+// peers, abort, split, arenas. Ranks are processes or threads of one process, or each in
+// turn where the transport allows both.
 //
 //   INSTANTIATE_TEST_SUITE_P(Gloo, TransportConformance,                                    // the test links the transport in
 //                            ::testing::Values(ConformanceCase{"gloo", RanksAs::kProcesses}), ConformanceCaseName);
@@ -10,6 +11,7 @@
 
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 
 #include "gtest/gtest.h"
@@ -27,6 +29,7 @@ struct ConformanceCase {
 
 // "gloo_processes": the end of a case's name.
 std::string ConformanceCaseName(const ::testing::TestParamInfo<ConformanceCase>& param);
+void PrintTo(const ConformanceCase& param, std::ostream* out);
 
 class TransportConformance : public ::testing::TestWithParam<ConformanceCase> {
  protected:

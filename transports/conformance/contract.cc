@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status_matchers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -227,7 +228,9 @@ TEST_P(TransportConformance, AnArenaThatNoMemoryHoldsIsAnErrorOnAllRanks) {
   RunRanks(2, [](std::unique_ptr<Communicator> comm) {
     EXPECT_THAT(comm->CreateArena(-1).status(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("-1 bytes")));
     ABSL_EXPECT_OK(comm->health());
-    const auto exhausted = StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("9223372036854775807"));
+    const auto exhausted =
+        StatusIs(absl::StatusCode::kResourceExhausted,
+                 AllOf(HasSubstr(absl::StrCat("rank ", comm->rank(), ": create arena")), HasSubstr("9223372036854775807")));
     EXPECT_THAT(comm->CreateArena(std::numeric_limits<int64_t>::max()).status(), exhausted);
     EXPECT_THAT(comm->health(), exhausted);
   });

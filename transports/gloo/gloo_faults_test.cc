@@ -110,16 +110,16 @@ TEST(GlooFaults, PeersOfARankWithoutMemoryForItsArenaAreTold) {
   RankProcesses ranks("gloo", 2, kTestDeadline,
                       [](std::unique_ptr<Communicator> comm, Store&, const RankProcesses::Tell& tell) {
                         if (comm->rank() == 1) {
-                          const rlimit little = {256 << 20, 256 << 20};
-                          setrlimit(RLIMIT_DATA, &little);
+                          const rlimit little = {128 << 20, 128 << 20};
+                          EXPECT_EQ(setrlimit(RLIMIT_DATA, &little), 0);
                         }
-                        tell(comm->CreateArena(int64_t{512} << 20).status().ToString());
+                        tell(comm->CreateArena(128 << 20).status().ToString());
                         tell(comm->Barrier({.name = "next"}).Wait().ToString());
                       });
   EXPECT_EQ(ranks.NextLine(0), "OK");
   EXPECT_THAT(ranks.NextLine(0), AllOf(StartsWith("UNAVAILABLE"), HasSubstr("\"next\""), HasSubstr("rank 1"),
-                                       HasSubstr("no memory for an arena of 536870912 bytes")));
-  EXPECT_THAT(ranks.NextLine(1), StartsWith("RESOURCE_EXHAUSTED"));
+                                       HasSubstr("no memory for an arena of 134217728 bytes")));
+  EXPECT_THAT(ranks.NextLine(1), StartsWith("RESOURCE_EXHAUSTED: rank 1: create arena: no memory"));
 }
 #endif
 

@@ -125,16 +125,17 @@ absl::StatusOr<Arena> HostCommunicator::CreateArena(int64_t bytes) {
                            .Wait());
   for (int rank = 0; rank < size_; ++rank) {
     if (all[rank] == all[0]) continue;
-    const absl::Status differ =
-        absl::FailedPreconditionError(absl::StrCat("create arena: rank 0 asks for ", all[0], " bytes, rank ", rank, " for ",
-                                                   all[rank], "; all ranks must ask for the same"));
+    const absl::Status differ = absl::FailedPreconditionError(
+        absl::StrCat("rank ", rank_, ": create arena: rank 0 asks for ", all[0], " bytes, rank ", rank, " for ", all[rank],
+                     "; all ranks must ask for the same"));
     Abort(differ);
     return differ;
   }
   absl::StatusOr<Arena> arena = AllocateHostArena(bytes);
-  if (absl::IsResourceExhausted(arena.status()))
-    Abort(arena.status());  // peers may have theirs, and would wait for this rank
-  return arena;
+  if (arena.ok()) return arena;
+  const absl::Status why(arena.status().code(), absl::StrCat("rank ", rank_, ": create arena: ", arena.status().message()));
+  if (absl::IsResourceExhausted(why)) Abort(why);  // peers may have theirs, and would wait for this rank
+  return why;
 }
 
 }  // namespace lockstep

@@ -1,7 +1,8 @@
 // What transports of host memory share: the public face of Communicator, the check of its arguments, Split and arenas.
 //
 // A transport derives from it and starts checked operations in Start. An operation that is refused (INVALID_ARGUMENT) never
-// reaches it: its Work carries its own status, takes no place in the order, and later operations work.
+// reaches it: its Work carries its own status, takes no place in the order, and later operations work. On a communicator that
+// has failed it ends with that failure, as all do.
 #ifndef LOCKSTEP_TRANSPORTS_HOST_HOST_COMMUNICATOR_H_
 #define LOCKSTEP_TRANSPORTS_HOST_HOST_COMMUNICATOR_H_
 

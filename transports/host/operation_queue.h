@@ -57,7 +57,7 @@ class OperationQueue {
   int64_t Push(const Operation& operation);
   absl::Status Wait(int64_t sequence);
   bool Done(int64_t sequence) const { return finished_.load(std::memory_order_acquire) > sequence; }
-  void Abort(const absl::Status& why);
+  void Abort(const absl::Status& why);  // `why` is an error
   absl::Status health() const;
 
  private:

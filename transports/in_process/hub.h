@@ -36,7 +36,7 @@ class Hub {
   int64_t Start(int rank, Operation operation);
   absl::Status Wait(int rank, int64_t sequence);
   bool Done(int rank, int64_t sequence) const;
-  void Fail(int rank, const absl::Status& why);
+  void Fail(int rank, const absl::Status& why);  // `why` is an error
   absl::Status health(int rank) const;
 
  private:

@@ -1,5 +1,6 @@
 #include "transports/testing/child_process.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -20,6 +21,8 @@
 namespace lockstep {
 namespace {
 
+constexpr int kExpectationFailed = 77;  // no exit code of a sanitizer's
+
 void WriteLine(int pipe, absl::string_view text) {
   const std::string line = absl::StrCat(absl::StrReplaceAll(text, {{"\n", " "}}), "\n");
   if (write(pipe, line.data(), line.size()) != static_cast<ssize_t>(line.size())) _exit(1);
@@ -29,24 +32,26 @@ void WriteLine(int pipe, absl::string_view text) {
 
 ChildProcess::ChildProcess(const std::function<void(const Tell&)>& body) {
   int ends[2] = {-1, -1};
-  EXPECT_EQ(pipe(ends), 0);
+  EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const pid_t test = getpid();
+  const bool had_failed = ::testing::Test::HasFailure();
   pid_ = fork();
   EXPECT_GE(pid_, 0);
   if (pid_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);  // should the test itself be killed
+    if (getppid() != test) _exit(1);   // it has been, already
     close(ends[0]);
-    body([pipe = ends[1]](absl::string_view line) { WriteLine(pipe, line); });
-    _exit(::testing::Test::HasFailure() ? 1 : 0);
+    // An exception ends this process here; it shall not run the test's destructors, which kill its other children.
+    [&]() noexcept { body([pipe = ends[1]](absl::string_view line) { WriteLine(pipe, line); }); }();
+    _exit(::testing::Test::HasFailure() && !had_failed ? kExpectationFailed : 0);
   }
   close(ends[1]);
   lines_ = ends[0];
 }
 
 ChildProcess::~ChildProcess() {
-  if (!ended_) {
-    Signal(SIGKILL);
-    waitpid(pid_, nullptr, 0);
-  }
+  Signal(SIGKILL);
+  if (IsToBeWaitedFor()) waitpid(pid_, nullptr, 0);
   close(lines_);
 }
 
@@ -74,6 +79,7 @@ std::string ChildProcess::NextLine() {
 }
 
 std::string ChildProcess::WaitForEnd() {
+  if (!IsToBeWaitedFor()) return "has been waited for";
   const absl::Time deadline = absl::Now() + kPatience;
   while (!at_end_) {
     if (!ReadMore(deadline)) return absl::StrCat("still runs after ", absl::FormatDuration(kPatience));
@@ -82,9 +88,13 @@ std::string ChildProcess::WaitForEnd() {
   EXPECT_EQ(waitpid(pid_, &status, 0), pid_);  // at once: its end of the pipe is closed only with it
   ended_ = true;
   if (WIFSIGNALED(status)) return absl::StrCat("killed by ", strsignal(WTERMSIG(status)));
+  if (WEXITSTATUS(status) == kExpectationFailed) return "an expectation failed in it";
   return WEXITSTATUS(status) == 0 ? "" : absl::StrCat("exited with ", WEXITSTATUS(status));
 }
 
-void ChildProcess::Signal(int signal) const { kill(pid_, signal); }
+// Never to -1 or to the pid of one that is no more: the first would be everybody, the second anybody.
+void ChildProcess::Signal(int signal) const {
+  if (IsToBeWaitedFor()) kill(pid_, signal);
+}
 
 }  // namespace lockstep

@@ -23,7 +23,7 @@ class ChildProcess {
   // Sends one line to the test.
   using Tell = std::function<void(absl::string_view line)>;
 
-  // The child ends when `body` returns, or with the test.
+  // The child ends when `body` returns, or with the thread that makes it.
   explicit ChildProcess(const std::function<void(const Tell&)>& body);
   // Kills it if it still runs.
   ~ChildProcess();
@@ -32,15 +32,18 @@ class ChildProcess {
 
   // The next line that it tells, without its end; "" once it has ended, and words that say so if it tells nothing in time.
   std::string NextLine();
-  // Waits until it has ended, and says how: "" for well, "exited with 1" where an expectation failed in it. Drops what it told.
+  // Waits until it has ended, and says how: "" for well, "an expectation failed in it" (if none had in the test before: those it
+  // inherits), "exited with 3", "killed by Aborted". Call it once; NextLine still gives what it told.
   std::string WaitForEnd();
+  // Does nothing once it has been waited for.
   void Signal(int signal) const;
   pid_t pid() const { return pid_; }
 
  private:
-  // Longer than any deadline that a child of ours waits for.
+  // Longer than any one wait of a child of ours.
   static constexpr absl::Duration kPatience = absl::Minutes(2);
 
+  bool IsToBeWaitedFor() const { return pid_ > 0 && !ended_; }
   // Whether more came, or the end, before the deadline.
   bool ReadMore(absl::Time deadline);
 

@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <vector>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -20,11 +22,29 @@ TEST(ChildProcess, TellsLinesWholeAndOneByOne) {
   EXPECT_EQ(child.NextLine(), "two halves");
   EXPECT_EQ(child.NextLine(), "");
   EXPECT_EQ(child.WaitForEnd(), "");
+  EXPECT_EQ(child.WaitForEnd(), "has been waited for");
+}
+
+TEST(ChildProcess, KeepsWhatWasToldBeforeItsEnd) {
+  ChildProcess child([](const ChildProcess::Tell& tell) { tell("last words"); });
+  EXPECT_EQ(child.WaitForEnd(), "");
+  EXPECT_EQ(child.NextLine(), "last words");
 }
 
 TEST(ChildProcess, SaysThatAnExpectationFailedInIt) {
   ChildProcess child([](const ChildProcess::Tell&) { ADD_FAILURE() << "a failure in the child, expected here"; });
-  EXPECT_EQ(child.WaitForEnd(), "exited with 1");
+  EXPECT_EQ(child.WaitForEnd(), "an expectation failed in it");
+}
+
+TEST(ChildProcess, ThatThrowsEndsThereAndLeavesItsSiblingsAlone) {
+  ChildProcess sibling([](const ChildProcess::Tell& tell) {
+    tell("ready");
+    pause();
+  });
+  EXPECT_EQ(sibling.NextLine(), "ready");
+  ChildProcess child([](const ChildProcess::Tell&) { std::vector<int>().at(1); });
+  EXPECT_EQ(child.WaitForEnd(), "killed by Aborted");
+  EXPECT_EQ(kill(sibling.pid(), 0), 0);
 }
 
 TEST(ChildProcess, SaysWhichSignalEndedIt) {
