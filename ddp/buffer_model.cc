@@ -3,6 +3,8 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/log/check.h"
+
 namespace lockstep {
 namespace {
 
@@ -23,6 +25,12 @@ int BufferModel::AddBuffer(std::string name, std::vector<int64_t> shape, Buffer 
   buffers_.push_back(BufferInfo{std::move(name), std::move(shape), value.dtype, value.device});
   buffer_values_.push_back(value);
   return static_cast<int>(buffers_.size()) - 1;
+}
+
+void BufferModel::CheckType(int parameter, DType asked) const {
+  const ParameterInfo& info = parameters_[parameter];
+  CHECK(info.dtype == asked) << "BufferModel: parameter \"" << info.name << "\" is " << DTypeName(info.dtype)
+                             << ", its gradient was asked for as " << DTypeName(asked);
 }
 
 void BufferModel::MarkReady(int parameter) {

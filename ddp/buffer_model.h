@@ -32,9 +32,10 @@ class BufferModel final : public Model {
   int AddParameter(std::string name, std::vector<int64_t> shape, Buffer value, bool requires_grad = true);
   int AddBuffer(std::string name, std::vector<int64_t> shape, Buffer value);
 
-  // Where the gradient goes; empty until the engine has bound it.
+  // Where the gradient goes; empty until the engine has bound it. Ends the program if T is not the parameter's type.
   template <typename T>
   absl::Span<T> Gradient(int parameter) const {
+    CheckType(parameter, kDTypeOf<T>);
     const Buffer& gradient = gradients_[parameter].storage;
     return absl::MakeSpan(static_cast<T*>(gradient.data), gradient.data == nullptr ? 0 : gradient.count);
   }
@@ -55,6 +56,8 @@ class BufferModel final : public Model {
   void SetBackwardObserver(BackwardObserver* observer) override { observer_ = observer; }
 
  private:
+  void CheckType(int parameter, DType asked) const;
+
   struct GradientState {
     Buffer storage;
     bool written = false;  // by one thread a parameter, read between steps

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/log/log.h"
 #include "absl/status/status_macros.h"
 #include "ddp/reducer.h"
 
@@ -11,7 +12,9 @@ DdpStep::DdpStep(DdpStep&& other) noexcept
     : reducer_(std::exchange(other.reducer_, nullptr)), begun_(std::move(other.begun_)) {}
 
 DdpStep::~DdpStep() {
-  if (reducer_ != nullptr && begun_.ok()) reducer_->Abandon();
+  if (reducer_ == nullptr || !begun_.ok()) return;
+  LOG(ERROR) << "ddp: a step was left without Finish, so its gradients are not averaged; the engine of this rank is closed";
+  reducer_->Abandon();
 }
 
 absl::Status DdpStep::Finish() {

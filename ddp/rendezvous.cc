@@ -126,7 +126,8 @@ OptionalSetting FromOption(absl::string_view name, const absl::optional<int>& va
 
 absl::Status Missing(absl::string_view name, absl::string_view because) {
   return Invalid(absl::StrCat(name, " is not set, though ", because),
-                 "a launcher sets all of RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT; alone, a program needs none");
+                 "a launcher sets all of RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, a tcp:// init method ends with "
+                 "?rank=R&world_size=N; alone, a program needs none");
 }
 
 // What some setting of the environment shows, for the message that another is missing; empty: nothing is set.

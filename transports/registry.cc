@@ -48,7 +48,7 @@ std::string DidYouMean(absl::string_view name, const std::vector<std::string>& k
     return EditDistance(name, a) < EditDistance(name, b);
   });
   if (closest == known.end() || EditDistance(name, *closest) > 2) return "";
-  return absl::StrCat(". Did you mean ", *closest, "?");
+  return absl::StrCat("Did you mean ", *closest, "? ");
 }
 
 }  // namespace
@@ -80,8 +80,8 @@ absl::StatusOr<std::unique_ptr<Transport>> CreateTransport(absl::string_view nam
   const std::vector<std::string> known = RegisteredTransports();
   return absl::NotFoundError(
       absl::StrCat("unknown transport \"", name, "\"; linked in: ", known.empty() ? "none" : absl::StrJoin(known, ", "),
-                   DidYouMean(name, known), ". A transport is linked in by depending on its target, //transports/", name,
-                   " for one of Lockstep's own."));
+                   ". ", DidYouMean(name, known),
+                   "A transport is linked in by depending on its target: //transports/gloo, or that of your own."));
 }
 
 std::vector<std::string> RegisteredTransports() {

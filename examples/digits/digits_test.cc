@@ -318,7 +318,13 @@ TEST(Trainer, AFinishedRunLoadsAndOnlyReports) {
   const Result second = RunTrainer(folder);
   EXPECT_EQ(second.exit_code, 0) << second.err;
   EXPECT_EQ(Accuracy(first), Accuracy(second));
-  EXPECT_THAT(second.out, HasSubstr("samples_per_s=0 "));
+  EXPECT_THAT(second.out, HasSubstr("samples_per_s=0 epochs=2"));
+  EXPECT_THAT(second.err, HasSubstr("goes on after epoch 2, saved in "));
+  EXPECT_THAT(RunTrainer(folder + " --epochs=1").out, HasSubstr("epochs=2")) << "what the parameters have seen";
+}
+
+TEST(Trainer, HelpListsItsFlagsAndTheEngines) {
+  EXPECT_THAT(RunTrainer("--help").out, testing::AllOf(HasSubstr("--checkpoint_dir"), HasSubstr("--ddp_timeout")));
 }
 
 struct BadFlag {

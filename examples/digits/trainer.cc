@@ -4,6 +4,7 @@
 //   ddprun --nproc_per_node=4 trainer --epochs=10          # four, which train as one
 //
 // Ends with one line on rank 0's stdout: test_accuracy=0.981 world_size=4 backend=gloo samples_per_s=51234 epochs=10
+#include <algorithm>
 #include <cstdint>
 #include <iostream>
 #include <memory>
@@ -11,9 +12,11 @@
 
 #include "absl/flags/parse.h"
 #include "absl/flags/usage.h"
+#include "absl/flags/usage_config.h"
 #include "absl/status/status.h"
 #include "absl/status/status_macros.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
@@ -70,9 +73,14 @@ absl::Status Train(const std::shared_ptr<ProcessGroup>& group, const TrainerOpti
   lockstep::ModelState model_state(net);
   const std::vector<NamedState> states = {{"model", &model_state}, {"optimizer", optimizer.get()}, {"sampler", &sampler}};
   std::unique_ptr<CheckpointManager> checkpoints;
+  int64_t epochs_done = 0;
   if (!options.checkpoint_dir.empty()) {
     ABSL_ASSIGN_OR_RETURN(checkpoints, CheckpointManager::Create(group, {.directory = options.checkpoint_dir}));
-    ABSL_RETURN_IF_ERROR(checkpoints->LoadLatest(states).status());
+    ABSL_ASSIGN_OR_RETURN(const auto saved, checkpoints->LoadLatest(states));
+    epochs_done = saved.has_value() ? *saved + 1 : 0;
+    if (epochs_done > 0 && group->rank() == 0) {
+      std::cerr << "goes on after epoch " << epochs_done << ", saved in " << options.checkpoint_dir << std::endl;
+    }
   }
 
   nn::Tape<T> tape(net);
@@ -103,7 +111,7 @@ absl::Status Train(const std::shared_ptr<ProcessGroup>& group, const TrainerOpti
   ABSL_ASSIGN_OR_RETURN(const double samples_per_s, report.SamplesPerSecond(*group));
   if (group->rank() != 0) return absl::OkStatus();
   absl::PrintF("test_accuracy=%.3f world_size=%d backend=%s samples_per_s=%.0f epochs=%d\n", accuracy, group->size(),
-               group->backend(), samples_per_s, options.epochs);
+               group->backend(), samples_per_s, std::max<int64_t>(options.epochs, epochs_done));
   return options.dump_parameters.empty() ? absl::OkStatus() : WriteParameters(net, options.dump_parameters);
 }
 
@@ -122,6 +130,11 @@ absl::Status Run(absl::Span<char* const> positional) {
 }  // namespace digits
 
 int main(int argc, char** argv) {
+  absl::FlagsUsageConfig help;
+  help.contains_help_flags = [](absl::string_view file) {
+    return absl::StrContains(file, "examples/digits/") || absl::StrContains(file, "ddp/flags.cc");
+  };
+  absl::SetFlagsUsageConfig(help);
   absl::SetProgramUsageMessage("trains a network on handwritten digits, alone or under a launcher (ddprun, torchrun)");
   const std::vector<char*> arguments = absl::ParseCommandLine(argc, argv);
   const absl::Status status = digits::Run(absl::MakeConstSpan(arguments).subspan(1));  // after the program's own name

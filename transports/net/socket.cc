@@ -154,14 +154,16 @@ absl::StatusOr<int> LocalPort(int socket) {
 absl::StatusOr<FileDescriptor> ConnectTo(const Endpoint& endpoint, absl::Time deadline, WhenRefused when_refused) {
   ABSL_ASSIGN_OR_RETURN(const AddressList addresses, Resolve(endpoint, SOCK_STREAM));
   const absl::Time start = absl::Now();
+  absl::Status reason;  // of the last attempt that the deadline did not cut short, if there is one
   for (absl::Duration pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
     absl::StatusOr<FileDescriptor> socket = ConnectToAny(addresses.get(), deadline);
     if (socket.ok() || absl::IsResourceExhausted(socket.status())) return socket;
+    if (reason.ok() || absl::Now() < deadline) reason = socket.status();
     if (when_refused == WhenRefused::kFail && absl::Now() < deadline) return socket;
     if (absl::Now() + pause >= deadline) {
       return absl::DeadlineExceededError(absl::StrCat("nobody accepted a connection at ", DescribeEndpoint(endpoint),
                                                       " within ", absl::FormatDuration(absl::Now() - start), " (",
-                                                      socket.status().message(), ")"));
+                                                      reason.message(), ")"));
     }
     absl::SleepFor(pause);  // no event tells that a peer has begun to listen
   }
