@@ -6,17 +6,12 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
-#include <cstdlib>
-#include <cstring>
-#include <vector>
-
-#include "absl/synchronization/mutex.h"
 
 extern "C" {
 // The linker sends calls of absl::Mutex::Lock to the second, which calls the first (--wrap in BUILD.bazel). Weak: another
 // Abseil has another namespace, and then CallsAreCounted says so.
-__attribute__((weak)) void RealAbslLock(absl::Mutex* mutex) __asm__("__real__ZN4absl7debian35Mutex4LockEv");
-void CountedAbslLock(absl::Mutex* mutex) __asm__("__wrap__ZN4absl7debian35Mutex4LockEv");
+__attribute__((weak)) void RealAbslLock(void* mutex) __asm__("__real__ZN4absl7debian35Mutex4LockEv");
+void CountedAbslLock(void* mutex) __asm__("__wrap__ZN4absl7debian35Mutex4LockEv");
 void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);
 void* __libc_realloc(void* old, size_t size);
@@ -73,25 +68,6 @@ MutexLock RealMutexLock() {
 CallCounts CountsOfProcess() { return {process_allocations.load(), process_locks.load(), process_copied_bytes.load()}; }
 CallCounts CountsOfThread() { return {thread_allocations, thread_locks, thread_copied_bytes}; }
 
-bool CallsAreCounted() {
-  const CallCounts start = CountsOfThread();
-  std::vector<char> from(2 * kSmallCopy, 1), to(from.size());
-  void* (*volatile copy)(void*, const void*, size_t) = std::memcpy;  // not the compiler's own
-  copy(to.data(), from.data(), from.size());
-  copy = std::memmove;
-  copy(to.data() + 1, to.data(), kSmallCopy);
-  absl::Mutex mutex;
-  mutex.Lock();
-  mutex.Unlock();
-  const CallCounts middle = CountsOfThread();
-  pthread_mutex_t pthread = PTHREAD_MUTEX_INITIALIZER;
-  pthread_mutex_lock(&pthread);
-  pthread_mutex_unlock(&pthread);
-  const CallCounts end = CountsOfThread();
-  return to == from && middle.allocations - start.allocations >= 2 && middle.locks > start.locks &&
-         end.locks == middle.locks + 1 && middle.copied_bytes - start.copied_bytes >= static_cast<int64_t>(3 * kSmallCopy);
-}
-
 }  // namespace lockstep
 
 extern "C" {
@@ -122,17 +98,17 @@ int pthread_mutex_lock(pthread_mutex_t* mutex) {
   lockstep::CountLock();
   return lockstep::RealMutexLock()(mutex);
 }
-void CountedAbslLock(absl::Mutex* mutex) {
+void CountedAbslLock(void* mutex) {
   lockstep::CountLock();
   RealAbslLock(mutex);
 }
 
-void* memcpy(void* to, const void* from, size_t bytes) {
+void* memcpy(void* to, const void* from, size_t bytes) {  // NOLINT(readability-identifier-naming): libc's name
   lockstep::CountCopy(bytes);
   lockstep::CopyForward(to, from, bytes);
   return to;
 }
-void* memmove(void* to, const void* from, size_t bytes) {
+void* memmove(void* to, const void* from, size_t bytes) {  // NOLINT(readability-identifier-naming): libc's name
   lockstep::CountCopy(bytes);
   char* const target = static_cast<char*>(to);
   const char* const source = static_cast<const char*>(from);

@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <vector>
+#include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -42,7 +42,7 @@ TEST(ChildProcess, ThatThrowsEndsThereAndLeavesItsSiblingsAlone) {
     pause();
   });
   EXPECT_EQ(sibling.NextLine(), "ready");
-  ChildProcess child([](const ChildProcess::Tell&) { std::vector<int>().at(1); });
+  ChildProcess child([](const ChildProcess::Tell& tell) { tell(std::string(1, std::string().at(1))); });
   EXPECT_EQ(child.WaitForEnd(), "killed by Aborted");
   EXPECT_EQ(kill(sibling.pid(), 0), 0);
 }
