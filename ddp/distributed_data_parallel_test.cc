@@ -36,6 +36,14 @@ absl::Status SameCreateErrorOnAllRanks(const BuildModel& build, const DdpOptions
 
 Buffer F64(std::vector<double>& memory, int64_t count) { return Buffer{memory.data(), count, DType::kF64, Device()}; }
 
+TEST(BufferModelDeathTest, AGradientOfAnotherTypeIsNotHandedOut) {
+  std::vector<float> values(4);
+  BufferModel model;
+  model.AddParameter("fc.weight", {4}, MakeBuffer(absl::MakeSpan(values)));
+  EXPECT_TRUE(model.Gradient<float>(0).empty()) << "no engine has bound it";
+  EXPECT_DEATH(model.Gradient<double>(0), "\"fc.weight\" is f32, its gradient was asked for as f64");
+}
+
 TEST(Create, NamesTheFirstParameterThatDiffersAndBothRanks) {
   const absl::Status status = SameCreateErrorOnAllRanks([](int rank, BufferModel& model, std::vector<double>& memory) {
     model.AddParameter("fc1.weight", {2, 3}, F64(memory, 6));

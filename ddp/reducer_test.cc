@@ -428,7 +428,9 @@ TEST(Misuse, AStepLeftWithoutFinishEndsTheOthersWithAnError) {
     ToyModel<double> toy(group->rank());
     ABSL_ASSERT_OK_AND_ASSIGN(auto ddp, DistributedDataParallel::Create(group, toy.model, kSmallBuckets));
     if (group->rank() == 0) {
+      testing::internal::CaptureStderr();
       { DdpStep left = ddp.BeginStep(); }
+      EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("a step was left without Finish"));
       EXPECT_THAT(ddp.BeginStep().Finish(), StatusIs(absl::StatusCode::kCancelled, HasSubstr("rank 0")));
       return;
     }

@@ -183,6 +183,7 @@ TEST(Rendezvous, EveryMalformedUrlIsOneLineThatShowsItAndTheFormAllowed) {
       {"tcp://a:1?rank=0", "WORLD_SIZE is not set"},
       {"tcp://a:1?world_size=2", "RANK is not set"},
       {"tcp://a:1", "WORLD_SIZE is not set"},
+      {"tcp://a:1", "ends with ?rank=R&world_size=N"},
   };
   for (const auto& [url, shows] : kCases) {
     const absl::Status status = FindRendezvous(ByUrl(url), Table({})).status();

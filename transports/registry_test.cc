@@ -31,7 +31,7 @@ TEST(Registry, EveryTransportOfTheRepositoryIsThereUnderItsOwnName) {
 TEST(Registry, AnUnknownNameListsWhatIsLinkedInAndTheOneProbablyMeant) {
   EXPECT_THAT(CreateTransport("glo").status(),
               StatusIs(absl::StatusCode::kNotFound,
-                       AllOf(HasSubstr("\"glo\""), HasSubstr("gloo, in_process"), HasSubstr("Did you mean gloo?"))));
+                       AllOf(HasSubstr("\"glo\""), HasSubstr("gloo, in_process. Did you mean gloo? A transport"))));
   EXPECT_THAT(CreateTransport("carrier_pigeon").status(),
               StatusIs(absl::StatusCode::kNotFound, AllOf(HasSubstr("in_process"), Not(HasSubstr("Did you mean")))));
   EXPECT_THAT(CreateTransport("").status(), StatusIs(absl::StatusCode::kNotFound));
