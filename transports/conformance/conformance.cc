@@ -9,7 +9,6 @@
 #include "transports/testing/rank_threads.h"
 
 namespace lockstep {
-
 namespace {
 
 std::string NameOf(const ConformanceCase& param) {
@@ -38,8 +37,9 @@ void TransportConformance::RunRanks(int size, const BodyWithStore& body) {
                       [&](std::unique_ptr<Communicator> communicator, Store& store, const RankProcesses::Tell&) {
                         body(std::move(communicator), store);
                       });
-  for (int rank = 0; rank < size; ++rank)
+  for (int rank = 0; rank < size; ++rank) {
     EXPECT_EQ(ranks.WaitForEnd(rank), "") << "rank " << rank << ", whose failures stand above";
+  }
 }
 
 }  // namespace lockstep

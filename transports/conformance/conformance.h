@@ -1,6 +1,5 @@
 // One suite that every transport passes: results against float64 references, order, refusals, mismatches, deadlines, lost
-// peers, abort, split, arenas. Ranks are processes or threads of one process, or each in
-// turn where the transport allows both.
+// peers, abort, split, arenas. Ranks are processes or threads of one process, or each in turn where the transport allows both.
 //
 //   INSTANTIATE_TEST_SUITE_P(Gloo, TransportConformance,                                    // the test links the transport in
 //                            ::testing::Values(ConformanceCase{"gloo", RanksAs::kProcesses}), ConformanceCaseName);
