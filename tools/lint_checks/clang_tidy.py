@@ -55,6 +55,14 @@ def _run_one(root, program, path):
     return findings
 
 
+def build_headers(root):
+    """Builds what sources include and no source file holds: the headers that protoc writes, and Bazel's own libraries."""
+    command = [os.path.join(root, "bazelw"), "build", "--keep_going", "//..."]
+    result = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if result.returncode != 0:
+        raise LintError("it reads generated headers, but `./bazelw build //...` failed; run that to see why")
+
+
 def check(root, paths, everything, jobs):
     """The findings in C++ files `paths`, each once, of `everything` that the repository holds; `jobs` at a time."""
     program = shutil.which("clang-tidy-14") or shutil.which("clang-tidy")
