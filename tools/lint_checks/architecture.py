@@ -3,8 +3,8 @@
 import collections
 import os
 import re
-import subprocess
 
+from bazel import run_bazel
 from layer_rules import TRANSPORTS
 from repository import LintError
 from source_file import Finding
@@ -41,12 +41,10 @@ RULES = (
 
 
 def bazel_query(root):
-    """A function from a query to the targets it finds. It installs nothing and downloads nothing that it can avoid."""
+    """A function from a query to the targets it finds."""
 
     def query(text):
-        command = ["./bazelw", "query", "--noshow_progress", "--keep_going", text]
-        environment = dict(os.environ, BAZELW_INSTALL="no")
-        result = subprocess.run(command, cwd=root, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        result = run_bazel(root, "query", "--noshow_progress", "--keep_going", text)
         if result.returncode != 0:
             last = [line for line in result.stderr.splitlines() if line.strip()][-3:]
             raise LintError("bazel query '%s' failed; without a Bazel, leave it out (--skip=architecture):\n  %s" % (text, "\n  ".join(last)))

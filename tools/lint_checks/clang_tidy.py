@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 
+from bazel import run_bazel
 from repository import LintError
 from source_file import Finding
 
@@ -55,11 +56,9 @@ def _run_one(root, program, path):
     return findings
 
 
-def build_headers(root):
+def _build_headers(root):
     """Builds what sources include and no source file holds: the headers that protoc writes, and Bazel's own libraries."""
-    command = [os.path.join(root, "bazelw"), "build", "--keep_going", "//..."]
-    result = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if result.returncode != 0:
+    if run_bazel(root, "build", "--keep_going", "//...").returncode != 0:
         raise LintError("it reads generated headers, but `./bazelw build //...` failed; run that to see why")
 
 
@@ -68,7 +67,10 @@ def check(root, paths, everything, jobs):
     program = shutil.which("clang-tidy-14") or shutil.which("clang-tidy")
     if not program:
         raise LintError(_INSTALL)
+    alone = _read_alone(paths)
+    if alone:
+        _build_headers(root)
     write_compile_commands(root, everything)
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        found = pool.map(lambda path: _run_one(root, program, path), _read_alone(paths))
+        found = pool.map(lambda path: _run_one(root, program, path), alone)
         return list(collections.OrderedDict.fromkeys(f for findings in found for f in findings))

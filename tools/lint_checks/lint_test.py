@@ -151,16 +151,17 @@ class Architecture(unittest.TestCase):
 
 
 class ClangTidy(unittest.TestCase):
-    def check(self, said, status):
+    def check(self, said, status, build_status=0, paths=("a.cc", "a.h", "b.txt")):
         with tempfile.TemporaryDirectory() as root:
-            program = os.path.join(root, "clang-tidy-14")
-            with open(program, "w") as script:
-                script.write("#!/bin/sh\n%s\nexit %d\n" % (said, status))
-            os.chmod(program, 0o755)
+            build = "[ \"$BAZELW_INSTALL $*\" = 'no build --keep_going //...' ] || exit 9; exit %d" % build_status
+            for name, body in (("clang-tidy-14", "%s\nexit %d" % (said, status)), ("bazelw", build)):
+                with open(os.path.join(root, name), "w") as script:
+                    script.write("#!/bin/sh\n%s\n" % body)
+                os.chmod(os.path.join(root, name), 0o755)
             path = os.environ["PATH"]
             os.environ["PATH"] = root + ":" + path
             try:
-                return [str(f) for f in clang_tidy.check(root, ["a.cc", "a.h", "b.txt"], ["a.cc", "a.h"], 2)]
+                return [str(f) for f in clang_tidy.check(root, paths, ["a.cc", "a.h"], 2)]
             finally:
                 os.environ["PATH"] = path
 
@@ -173,6 +174,11 @@ class ClangTidy(unittest.TestCase):
 
     def test_nothing_found(self):
         self.assertEqual(self.check("", 0), [])
+
+    def test_what_does_not_build_is_said_and_nothing_is_built_for_no_sources(self):
+        with self.assertRaisesRegex(repository.LintError, "`./bazelw build //...` failed"):
+            self.check("", 0, build_status=1)
+        self.assertEqual(self.check("", 0, build_status=1, paths=("b.txt",)), [])
 
     def test_without_clang_tidy_it_says_what_to_install(self):
         path = os.environ["PATH"]
