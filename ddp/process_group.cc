@@ -52,34 +52,83 @@ absl::StatusOr<std::unique_ptr<Communicator>> ProcessGroup::NewCommunicator() {
   return everybody;
 }
 
+template <typename Issue>
+absl::Status ProcessGroup::Run(absl::string_view what, Issue issue, int* source) {
+  ABSL_RETURN_IF_ERROR(CheckAlive(what));
+  const Work work = issue(*communicator_);
+  const absl::Status status = Annotate(work.Wait());
+  if (source != nullptr) *source = work.source();
+  return status;
+}
+
 absl::Status ProcessGroup::AllReduce(Buffer inout, ReduceOp op, const CallOptions& options) {
-  ABSL_RETURN_IF_ERROR(CheckAlive("AllReduce"));
-  return Finish(communicator_->AllReduce(inout, inout, op, options));
+  return Run("AllReduce", [&](Communicator& c) { return c.AllReduce(inout, inout, op, options); });
+}
+
+absl::Status ProcessGroup::Reduce(ConstBuffer in, Buffer out, ReduceOp op, int root, const CallOptions& options) {
+  return Run("Reduce", [&](Communicator& c) { return c.Reduce(in, out, op, root, options); });
+}
+
+absl::Status ProcessGroup::ReduceScatter(ConstBuffer in, Buffer out, ReduceOp op, const CallOptions& options) {
+  return Run("ReduceScatter", [&](Communicator& c) { return c.ReduceScatter(in, out, op, options); });
+}
+
+absl::Status ProcessGroup::ReduceScatterV(ConstBuffer in, Buffer out, absl::Span<const int64_t> counts, ReduceOp op,
+                                          const CallOptions& options) {
+  return Run("ReduceScatterV", [&](Communicator& c) { return c.ReduceScatterV(in, out, counts, op, options); });
 }
 
 absl::Status ProcessGroup::Broadcast(Buffer inout, int root, const CallOptions& options) {
-  ABSL_RETURN_IF_ERROR(CheckAlive("Broadcast"));
-  return Finish(communicator_->Broadcast(inout, root, options));
+  return Run("Broadcast", [&](Communicator& c) { return c.Broadcast(inout, root, options); });
 }
 
 absl::Status ProcessGroup::AllGather(ConstBuffer in, Buffer out, const CallOptions& options) {
-  ABSL_RETURN_IF_ERROR(CheckAlive("AllGather"));
-  return Finish(communicator_->AllGather(in, out, options));
+  return Run("AllGather", [&](Communicator& c) { return c.AllGather(in, out, options); });
 }
 
-absl::Status ProcessGroup::Barrier(absl::string_view name) {
-  ABSL_RETURN_IF_ERROR(CheckAlive("Barrier"));
-  return Finish(communicator_->Barrier(Named(name)));
+absl::Status ProcessGroup::AllGatherV(ConstBuffer in, Buffer out, absl::Span<const int64_t> counts,
+                                      const CallOptions& options) {
+  return Run("AllGatherV", [&](Communicator& c) { return c.AllGatherV(in, out, counts, options); });
+}
+
+absl::Status ProcessGroup::Gather(ConstBuffer in, Buffer out, int root, const CallOptions& options) {
+  return Run("Gather", [&](Communicator& c) { return c.Gather(in, out, root, options); });
+}
+
+absl::Status ProcessGroup::GatherV(ConstBuffer in, Buffer out, absl::Span<const int64_t> counts, int root,
+                                   const CallOptions& options) {
+  return Run("GatherV", [&](Communicator& c) { return c.GatherV(in, out, counts, root, options); });
+}
+
+absl::Status ProcessGroup::Scatter(ConstBuffer in, Buffer out, int root, const CallOptions& options) {
+  return Run("Scatter", [&](Communicator& c) { return c.Scatter(in, out, root, options); });
+}
+
+absl::Status ProcessGroup::ScatterV(ConstBuffer in, absl::Span<const int64_t> counts, Buffer out, int root,
+                                    const CallOptions& options) {
+  return Run("ScatterV", [&](Communicator& c) { return c.ScatterV(in, counts, out, root, options); });
+}
+
+absl::Status ProcessGroup::AllToAll(ConstBuffer in, Buffer out, const CallOptions& options) {
+  return Run("AllToAll", [&](Communicator& c) { return c.AllToAll(in, out, options); });
+}
+
+absl::Status ProcessGroup::AllToAllV(ConstBuffer in, absl::Span<const int64_t> in_counts, Buffer out,
+                                     absl::Span<const int64_t> out_counts, const CallOptions& options) {
+  return Run("AllToAllV", [&](Communicator& c) { return c.AllToAllV(in, in_counts, out, out_counts, options); });
 }
 
 absl::Status ProcessGroup::Send(ConstBuffer in, int to, int tag, const CallOptions& options) {
-  ABSL_RETURN_IF_ERROR(CheckAlive("Send"));
-  return Finish(communicator_->Send(in, to, tag, options));
+  return Run("Send", [&](Communicator& c) { return c.Send(in, to, tag, options); });
 }
 
-absl::Status ProcessGroup::Recv(Buffer out, int from, int tag, const CallOptions& options) {
-  ABSL_RETURN_IF_ERROR(CheckAlive("Recv"));
-  return Finish(communicator_->Recv(out, from, tag, options));
+absl::Status ProcessGroup::Recv(Buffer out, int from, int tag, const CallOptions& options, int* source) {
+  return Run(
+      "Recv", [&](Communicator& c) { return c.Recv(out, from, tag, options); }, source);
+}
+
+absl::Status ProcessGroup::Barrier(absl::string_view name) {
+  return Run("Barrier", [&](Communicator& c) { return c.Barrier(Named(name)); });
 }
 
 absl::Status ProcessGroup::Destroy() {
@@ -108,8 +157,6 @@ absl::Status ProcessGroup::SayGoodbye(absl::Time deadline) {
   store_->Set(DoneAt(rank()), "").IgnoreError();
   return absl::OkStatus();
 }
-
-absl::Status ProcessGroup::Finish(Work work) { return Annotate(work.Wait()); }
 
 absl::Status ProcessGroup::CheckAlive(absl::string_view what) const {
   if (communicator_ != nullptr) return absl::OkStatus();

@@ -11,6 +11,7 @@
 #ifndef LOCKSTEP_DDP_PROCESS_GROUP_H_
 #define LOCKSTEP_DDP_PROCESS_GROUP_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -18,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "transports/store/store.h"
 #include "transports/transport.h"
 
@@ -53,13 +55,29 @@ class ProcessGroup {
   // be there still when Destroy is called.
   absl::StatusOr<std::unique_ptr<Communicator>> NewCommunicator();
 
-  // Each waits for its end. `inout`, `in`, `out` as in Communicator.
+  // Each waits for its end. Arguments, what may be in place, and errors as in Communicator (transports/transport.h); AllReduce
+  // is always in place.
   absl::Status AllReduce(Buffer inout, ReduceOp op, const CallOptions& options = {});
+  absl::Status Reduce(ConstBuffer in, Buffer out, ReduceOp op, int root, const CallOptions& options = {});
+  absl::Status ReduceScatter(ConstBuffer in, Buffer out, ReduceOp op, const CallOptions& options = {});
+  absl::Status ReduceScatterV(ConstBuffer in, Buffer out, absl::Span<const int64_t> counts, ReduceOp op,
+                              const CallOptions& options = {});
   absl::Status Broadcast(Buffer inout, int root, const CallOptions& options = {});
   absl::Status AllGather(ConstBuffer in, Buffer out, const CallOptions& options = {});
+  absl::Status AllGatherV(ConstBuffer in, Buffer out, absl::Span<const int64_t> counts, const CallOptions& options = {});
+  absl::Status Gather(ConstBuffer in, Buffer out, int root, const CallOptions& options = {});
+  absl::Status GatherV(ConstBuffer in, Buffer out, absl::Span<const int64_t> counts, int root,
+                       const CallOptions& options = {});
+  absl::Status Scatter(ConstBuffer in, Buffer out, int root, const CallOptions& options = {});
+  absl::Status ScatterV(ConstBuffer in, absl::Span<const int64_t> counts, Buffer out, int root,
+                        const CallOptions& options = {});
+  absl::Status AllToAll(ConstBuffer in, Buffer out, const CallOptions& options = {});
+  absl::Status AllToAllV(ConstBuffer in, absl::Span<const int64_t> in_counts, Buffer out,
+                         absl::Span<const int64_t> out_counts, const CallOptions& options = {});
   absl::Status Barrier(absl::string_view name = "barrier");
   absl::Status Send(ConstBuffer in, int to, int tag, const CallOptions& options = {});
-  absl::Status Recv(Buffer out, int from, int tag, const CallOptions& options = {});
+  // From kAnyRank it sets `source`, if given, to the rank whose message it was.
+  absl::Status Recv(Buffer out, int from, int tag, const CallOptions& options = {}, int* source = nullptr);
 
   // Ends the group: waits (up to the group's timeout) until all ranks have come here, so that no rank takes the store away
   // from another, then disconnects. Disconnects on an error as well, which then tells who was missing. Every later call, a
@@ -67,7 +85,9 @@ class ProcessGroup {
   absl::Status Destroy();
 
  private:
-  absl::Status Finish(Work work);
+  // Issues an operation, unless the group has been destroyed, and waits for it. `what` names it.
+  template <typename Issue>
+  absl::Status Run(absl::string_view what, Issue issue, int* source = nullptr);
   absl::Status CheckAlive(absl::string_view what) const;
   absl::Status Annotate(const absl::Status& status) const;
   absl::Status SayGoodbye(absl::Time deadline);

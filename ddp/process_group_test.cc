@@ -88,7 +88,7 @@ TEST(ProcessGroup, ErrorsNameRankAndHostOnce) {
   std::vector<float> elements = {1};
   const absl::Status status = group.Broadcast(All(elements), 1, {.name = "weights"});
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
-                               AllOf(StartsWith("rank 0 (host lonely): broadcast \"weights\" (from rank 1 f32[1]): "),
+                               AllOf(StartsWith("rank 0 (host lonely): broadcast \"weights\" (from rank 1, f32[1]): "),
                                      HasSubstr("no rank 1"))));
   EXPECT_EQ(status.message().rfind("(host lonely)"), status.message().find("(host lonely)"));
 }

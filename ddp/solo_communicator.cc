@@ -1,25 +1,8 @@
 #include "ddp/solo_communicator.h"
 
-#include <cstddef>
-#include <cstring>
-
-#include "transports/kernels/reduce.h"
+#include "transports/host/shared_execute.h"
 
 namespace lockstep {
-namespace {
-
-// Every reduction of one rank's elements, but the premultiplied, gives those elements; so does a gather of them.
-void Execute(const Operation& operation) {
-  const ConstBuffer& in = operation.in;
-  if (operation.kind == OperationKind::kAllReduce && operation.op == ReduceOp::kPremulSum) {
-    return Scale(in, operation.out, operation.premultiplier);
-  }
-  if (in.data != operation.out.data && in.count > 0) {
-    std::memcpy(operation.out.data, in.data, static_cast<size_t>(in.bytes()));
-  }
-}
-
-}  // namespace
 
 void SoloCommunicator::Fail(const absl::Status& why) {
   absl::MutexLock lock(&mu_);
@@ -35,7 +18,7 @@ absl::Status SoloCommunicator::health() const {
 
 int64_t SoloCommunicator::Start(const Operation& operation) {
   absl::MutexLock lock(&mu_);
-  if (failure_.ok()) Execute(operation);
+  if (failure_.ok()) ExecuteShared(1, [&operation](int) -> const Operation& { return operation; });
   return started_++;
 }
 

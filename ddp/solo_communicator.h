@@ -33,6 +33,7 @@ class SoloCommunicator : public HostCommunicator {
   void Fail(const absl::Status& why) override;
   absl::Status WaitForStarted(int64_t sequence) override;
   bool IsStartedDone(int64_t) const override { return true; }
+  int SourceOfStarted(int64_t) const override { return -1; }
   absl::StatusOr<std::unique_ptr<Communicator>> ConnectMembers(const std::vector<int>& members, int64_t split,
                                                                int color) override;
 

@@ -97,6 +97,13 @@ def lockstep_dependencies():
         system_build_files = {"@lockstep//third_party/eigen:system.BUILD": "BUILD.bazel"},
     )
     _dependency(
+        name = "highway",
+        system_package = "libhwy-dev",
+        system_probes = ["/usr/include/hwy/highway.h"],
+        archive_build_file = "@lockstep//third_party/highway:archive.BUILD",
+        system_build_files = {"@lockstep//third_party/highway:system.BUILD": "BUILD.bazel"},
+    )
+    _dependency(
         name = "nlohmann_json",
         system_package = "nlohmann-json3-dev",
         system_probes = ["/usr/include/nlohmann/json.hpp"],

@@ -49,6 +49,12 @@ LEGACY = {
         sha256 = "61089361dbdbc9d6f75e297148369b13f615a3e6b78de1be56cce74ca2f64940",
         strip_prefix = "gloo-54cbae0d3a67fa890b4c3d9ee162b7860315e341",
     ),
+    # Debian highway 1.0.3. Tried.
+    "highway": _pin(
+        url = "https://github.com/google/highway/archive/refs/tags/1.0.3.tar.gz",
+        sha256 = "566fc77315878473d9a6bd815f7de78c73734acdcb745c3dde8579560ac5440e",
+        strip_prefix = "highway-1.0.3",
+    ),
     # Debian nlohmann-json3 3.11.2, and BCR nlohmann_json 3.11.2. Tried.
     "nlohmann_json": _pin(
         url = "https://github.com/nlohmann/json/archive/refs/tags/v3.11.2.tar.gz",

@@ -14,6 +14,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "transports/float16.h"
 
 namespace lockstep {
 
@@ -35,7 +36,8 @@ struct Device {
 };
 std::string DeviceName(Device device);  // "cpu", "cuda:1"
 
-// `count` elements of `dtype` from `data` on, contiguous. A count of 0 is a valid buffer; its data may be null.
+// `count` elements of `dtype` from `data` on, contiguous; `data` is a multiple of an element's bytes. A count of 0 is a valid
+// buffer; its data may be null.
 struct Buffer {
   void* data = nullptr;
   int64_t count = 0;
@@ -67,6 +69,10 @@ std::string DescribeBuffer(const ConstBuffer& buffer);
 // The DType of a C++ type; undefined for types that are none.
 template <typename T>
 inline constexpr DType kDTypeOf = T::no_dtype_for_this_type;
+template <>
+inline constexpr DType kDTypeOf<Float16> = DType::kF16;
+template <>
+inline constexpr DType kDTypeOf<BFloat16> = DType::kBF16;
 template <>
 inline constexpr DType kDTypeOf<float> = DType::kF32;
 template <>

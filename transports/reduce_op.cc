@@ -1,5 +1,7 @@
 #include "transports/reduce_op.h"
 
+#include <string>
+
 #include "absl/strings/str_cat.h"
 
 namespace lockstep {
@@ -8,38 +10,33 @@ namespace {
 constexpr absl::string_view kNames[kNumReduceOps] = {"sum",  "avg", "product", "min",       "max",
                                                      "band", "bor", "bxor",    "premul_sum"};
 
-constexpr uint8_t kArithmetic = 1, kBitwise = 2, kScaled = 4;  // classes of operations, and what a dtype takes of them
+constexpr uint8_t kArithmetic = 1, kBitwise = 2, kScaled = 4, kAverage = 8;  // classes of operations
 
-// In the order of the enums.
-constexpr uint8_t kOpClass[kNumReduceOps] = {kArithmetic, kArithmetic, kArithmetic, kArithmetic, kArithmetic,
-                                             kBitwise,    kBitwise,    kBitwise,    kScaled};
-constexpr uint8_t kTaken[kNumDTypes] = {
-    0,
-    0,
-    kArithmetic | kScaled,
-    kArithmetic | kScaled,  // f16, bf16, f32, f64
-    0,
-    kArithmetic | kBitwise,  // i8, u8
-    kArithmetic | kBitwise,
-    kArithmetic | kBitwise,  // i32, i64
-    0,
-    0,  // u64, bool
-};
+// In the order of the enum.
+constexpr uint8_t kClassOf[kNumReduceOps] = {kArithmetic, kAverage, kArithmetic, kArithmetic, kArithmetic,
+                                             kBitwise,    kBitwise, kBitwise,    kScaled};
+
+// The classes that a dtype takes.
+uint8_t ClassesOf(DType dtype) {
+  constexpr uint8_t kOfFloats = kArithmetic | kAverage | kScaled, kOfIntegers = kArithmetic | kAverage | kBitwise;
+  if (dtype == DType::kBool) return kArithmetic | kBitwise;
+  return dtype <= DType::kF64 ? kOfFloats : kOfIntegers;
+}
 
 }  // namespace
 
 absl::string_view ReduceOpName(ReduceOp op) { return kNames[static_cast<int>(op)]; }
 
 absl::Status CheckReduction(DType dtype, ReduceOp op) {
-  const uint8_t taken = kTaken[static_cast<int>(dtype)];
-  if ((taken & kOpClass[static_cast<int>(op)]) != 0) return absl::OkStatus();
-  if (taken == 0) {
-    return absl::InvalidArgumentError(absl::StrCat("reduction ", ReduceOpName(op), " of ", DTypeName(dtype),
-                                                   ": reductions take f32, f64, i32, i64 or u8; convert before"));
+  const uint8_t wanted = kClassOf[static_cast<int>(op)];
+  if ((ClassesOf(dtype) & wanted) != 0) return absl::OkStatus();
+  std::string taken;
+  for (int other = 0; other < kNumDTypes; ++other) {
+    if ((ClassesOf(static_cast<DType>(other)) & wanted) == 0) continue;
+    absl::StrAppend(&taken, taken.empty() ? "" : ", ", DTypeName(static_cast<DType>(other)));
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("reduction ", ReduceOpName(op), " is not defined for ", DTypeName(dtype), ": ",
-                   op == ReduceOp::kPremulSum ? "it takes f32 or f64" : "it takes i32, i64 or u8"));
+      absl::StrCat("reduction ", ReduceOpName(op), " is not defined for ", DTypeName(dtype), ": it takes ", taken));
 }
 
 }  // namespace lockstep

@@ -25,6 +25,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "transports/arena.h"
 #include "transports/buffer.h"
 #include "transports/reduce_op.h"
@@ -33,6 +34,9 @@
 namespace lockstep {
 
 class Communicator;
+
+// In place of the rank of a sender.
+inline constexpr int kAnyRank = -1;
 
 // A device's queue of work (a cudaStream_t), or none on the CPU. Not owned.
 struct Stream {
@@ -62,6 +66,10 @@ class Work {
   // order device memory.
   void BlockStream(Stream stream) const;
 
+  // Of a Recv that has ended well: the rank whose message it took; else -1. Known until 1,024 operations have been started
+  // after it.
+  int source() const;
+
   int64_t sequence() const { return sequence_; }
 
  private:
@@ -78,16 +86,44 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // `out` becomes the reduction over all ranks' `in`, bit for bit the same on every rank. in.data == out.data: in place;
-  // otherwise they must not overlap. Same count and dtype everywhere.
+  // Collectives. All ranks give the same op, root and dtype, and counts that fit together, else FAILED_PRECONDITION on all.
+  // Those that do not reduce take any dtype. `in` and `out` are memory apart, or in place as said. The forms with a V take one
+  // count a rank, in elements; the plain ones give every rank as much.
+
+  // `out` becomes the reduction over all ranks' `in`, bit for bit the same on every rank. In place: in.data == out.data.
   virtual Work AllReduce(ConstBuffer in, Buffer out, ReduceOp op, const CallOptions& options = {}) = 0;
 
-  // `inout` of every rank becomes that of rank `root`. Any dtype.
+  // The same, on rank `root` only: elsewhere `out` is not looked at.
+  virtual Work Reduce(ConstBuffer in, Buffer out, ReduceOp op, int root, const CallOptions& options = {}) = 0;
+
+  // `in` is one part for each rank, one after the other; `out` becomes the reduction over all ranks' parts for this one. In
+  // place: `out` is this rank's own part of `in`.
+  virtual Work ReduceScatter(ConstBuffer in, Buffer out, ReduceOp op, const CallOptions& options = {}) = 0;
+  virtual Work ReduceScatterV(ConstBuffer in, Buffer out, absl::Span<const int64_t> counts, ReduceOp op,
+                              const CallOptions& options = {}) = 0;
+
+  // `inout` of every rank becomes that of rank `root`.
   virtual Work Broadcast(Buffer inout, int root, const CallOptions& options = {}) = 0;
 
-  // `out` becomes the ranks' `in` one after the other, rank 0 first: out.count == size() * in.count. Any dtype. `in` may be
-  // this rank's own part of `out`, else they must not overlap.
+  // `out` becomes the ranks' `in` one after the other, rank 0 first. In place: `in` is this rank's own part of `out`.
   virtual Work AllGather(ConstBuffer in, Buffer out, const CallOptions& options = {}) = 0;
+  virtual Work AllGatherV(ConstBuffer in, Buffer out, absl::Span<const int64_t> counts, const CallOptions& options = {}) = 0;
+
+  // The same, on rank `root` only: elsewhere `out` and `counts` are not looked at.
+  virtual Work Gather(ConstBuffer in, Buffer out, int root, const CallOptions& options = {}) = 0;
+  virtual Work GatherV(ConstBuffer in, Buffer out, absl::Span<const int64_t> counts, int root,
+                       const CallOptions& options = {}) = 0;
+
+  // `out` becomes this rank's part of rank `root`'s `in`; elsewhere `in` and `counts` are not looked at. In place, on the root:
+  // `out` is its own part of `in`.
+  virtual Work Scatter(ConstBuffer in, Buffer out, int root, const CallOptions& options = {}) = 0;
+  virtual Work ScatterV(ConstBuffer in, absl::Span<const int64_t> counts, Buffer out, int root,
+                        const CallOptions& options = {}) = 0;
+
+  // Part p of `in` goes to rank p, and part p of `out` comes from it. Never in place.
+  virtual Work AllToAll(ConstBuffer in, Buffer out, const CallOptions& options = {}) = 0;
+  virtual Work AllToAllV(ConstBuffer in, absl::Span<const int64_t> in_counts, Buffer out,
+                         absl::Span<const int64_t> out_counts, const CallOptions& options = {}) = 0;
 
   // Ends when every rank has entered it.
   virtual Work Barrier(const CallOptions& options = {}) = 0;
@@ -95,6 +131,7 @@ class Communicator {
   // A message to one peer: matched with its Recv of the same tag, count and dtype, and ended once taken over there. Takes
   // its turn among this rank's operations, so two ranks must not both send first. Any dtype; tags are 0 to 2^16 - 1.
   virtual Work Send(ConstBuffer in, int to, int tag, const CallOptions& options = {}) = 0;
+  // `from` may be kAnyRank; Work::source tells whose message it was.
   virtual Work Recv(Buffer out, int from, int tag, const CallOptions& options = {}) = 0;
 
   // A communicator of those ranks that give the same `color`, ordered by `key`, then by rank here. Collective over this
@@ -121,6 +158,7 @@ class Communicator {
   friend class Work;
   virtual absl::Status WaitFor(int64_t sequence) = 0;
   virtual bool IsDone(int64_t sequence) const = 0;
+  virtual int SourceOf(int64_t sequence) const = 0;
   virtual void BlockStreamOn(int64_t sequence, Stream stream) = 0;
 };
 
@@ -149,6 +187,7 @@ inline absl::Status Work::Wait() const {
                                   : communicator_->WaitFor(sequence_);
 }
 inline bool Work::Done() const { return communicator_ == nullptr || communicator_->IsDone(sequence_); }
+inline int Work::source() const { return communicator_ == nullptr ? -1 : communicator_->SourceOf(sequence_); }
 inline void Work::BlockStream(Stream stream) const {
   if (communicator_ != nullptr) communicator_->BlockStreamOn(sequence_, stream);
 }

@@ -1,15 +1,14 @@
 #include "transports/gloo/gloo_communicator.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "absl/status/status_macros.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "transports/gloo/call_gloo.h"
-#include "transports/gloo/gloo_execute.h"
 #include "transports/gloo/inquest.h"
+#include "transports/host/operation_text.h"
 #include "transports/store/prefix_store.h"
 
 namespace lockstep {
@@ -20,11 +19,6 @@ constexpr absl::Duration kLongestTimeout = absl::Hours(24 * 365);
 
 // How often a slow operation's connections are looked at, and how long it may go on with one broken.
 constexpr absl::Duration kWatchPatience = absl::Milliseconds(500);
-
-std::chrono::milliseconds TimeLeft(absl::Time deadline) {
-  const absl::Duration left = std::min(deadline - absl::Now(), kLongestTimeout);
-  return absl::ToChronoMilliseconds(std::max(left, absl::ZeroDuration()) + absl::Milliseconds(1));
-}
 
 }  // namespace
 
@@ -48,6 +42,7 @@ GlooCommunicator::GlooCommunicator(std::shared_ptr<Store> store, GlooDevice devi
       store_(std::move(store)),
       device_(std::move(device)),
       mesh_(std::move(mesh)),
+      executor_(*mesh_),
       queue_(rank(), *this, "ls-gloo") {}
 
 absl::StatusOr<std::unique_ptr<Communicator>> GlooCommunicator::ConnectMembers(const std::vector<int>& members,
@@ -58,10 +53,10 @@ absl::StatusOr<std::unique_ptr<Communicator>> GlooCommunicator::ConnectMembers(c
                  timeout());
 }
 
-absl::Status GlooCommunicator::Execute(const Operation& operation) {
+absl::Status GlooCommunicator::Execute(const Operation& operation, int& source) {
   const absl::Time start = absl::Now();
   running_since_.store(absl::ToUnixNanos(start));
-  const absl::Status raw = CallGloo([&] { ExecuteWithGloo(mesh_, operation, collectives_, TimeLeft(operation.deadline)); });
+  const absl::Status raw = CallGloo([&] { executor_.Execute(operation, collectives_, source); });
   running_since_.store(0);
   if (raw.ok()) {
     if (IsCollective(operation.kind)) ++collectives_;
@@ -69,11 +64,11 @@ absl::Status GlooCommunicator::Execute(const Operation& operation) {
   }
   const bool late = absl::Now() >= operation.deadline;
   const absl::Status own =
-      late ? absl::DeadlineExceededError(
-                 absl::StrCat("waited ", absl::FormatDuration(absl::Now() - start), " in ", DescribeOperation(operation)))
+      late ? absl::DeadlineExceededError(absl::StrCat("waited ", absl::FormatDuration(absl::Now() - start), " in ",
+                                                      DescribeOperation(operation, rank(), size())))
            : raw;
   if (const absl::Status aborted = health(); !aborted.ok()) return aborted;  // GiveUp follows
-  const absl::Status recorded = RecordEnd(*store_, rank(), own, &operation, collectives_);
+  const absl::Status recorded = RecordEnd(*store_, *mesh_, own, &operation, collectives_);
   recorded_ = true;
   const absl::Status why = HoldInquest(*store_, *mesh_, own, recorded, operation, collectives_, absl::Now() - start);
   mesh_->CloseAll();
@@ -98,7 +93,7 @@ void GlooCommunicator::GiveUp(const absl::Status& why) {
   if (recorded_) return;
   recorded_ = true;
   // The store may be what died; peers then see no record.
-  RecordEnd(*store_, rank(), why, nullptr, collectives_).IgnoreError();
+  RecordEnd(*store_, *mesh_, why, nullptr, collectives_).IgnoreError();
 }
 
 }  // namespace lockstep

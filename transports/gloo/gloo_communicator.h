@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "transports/gloo/gloo_execute.h"
 #include "transports/gloo/gloo_mesh.h"
 #include "transports/host/host_communicator.h"
 #include "transports/host/operation_queue.h"
@@ -32,10 +33,11 @@ class GlooCommunicator final : public HostCommunicator, private OperationQueue::
   void Fail(const absl::Status& why) override { queue_.Abort(why); }
   absl::Status WaitForStarted(int64_t sequence) override { return queue_.Wait(sequence); }
   bool IsStartedDone(int64_t sequence) const override { return queue_.Done(sequence); }
+  int SourceOfStarted(int64_t sequence) const override { return queue_.Source(sequence); }
   absl::StatusOr<std::unique_ptr<Communicator>> ConnectMembers(const std::vector<int>& members, int64_t split,
                                                                int color) override;
 
-  absl::Status Execute(const Operation& operation) override;
+  absl::Status Execute(const Operation& operation, int& source) override;
   void Interrupt() override;
   void Watch() override;
   void GiveUp(const absl::Status& why) override;
@@ -43,6 +45,7 @@ class GlooCommunicator final : public HostCommunicator, private OperationQueue::
   const std::shared_ptr<Store> store_;
   const GlooDevice device_;
   const std::shared_ptr<GlooMesh> mesh_;
+  GlooExecutor executor_;    // by the queue's thread alone
   int64_t collectives_ = 0;  // run so far; by the queue's thread alone
   bool recorded_ = false;    // the store knows why this rank gave up; by the queue's thread alone
   // When the operation in progress began (Unix time in ns; 0: none), when Watch last looked, and which operation it then saw

@@ -8,7 +8,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/types/optional.h"
+#include "transports/gloo/call_record.h"
 #include "transports/gloo/wire.pb.h"
+#include "transports/host/operation_check.h"
+#include "transports/host/operation_text.h"
 
 namespace lockstep {
 namespace {
@@ -19,7 +22,7 @@ std::string EndKey(int rank) { return absl::StrCat("end/", rank); }
 
 // Whether `operation` waits for `rank`.
 bool IsConcerned(const GlooMesh& mesh, const Operation& operation, int rank) {
-  return rank != mesh.rank && (IsCollective(operation.kind) || rank == operation.peer);
+  return rank != mesh.rank && (IsCollective(operation.kind) || operation.peer == kAnyRank || rank == operation.peer);
 }
 
 // What the ranks concerned have written, as far as they do within the grace.
@@ -57,15 +60,22 @@ bool AnyDeadline(const Records& records) {
   });
 }
 
-// FAILED_PRECONDITION if a peer was in a different operation at the same place in the order, else OK.
+std::string DescribeCall(const GlooMesh& mesh, const gloo_wire::End& end, int rank) {
+  return end.has_call() ? DescribeOperation(OperationOf(end.call(), mesh.size), rank, mesh.size) : "nothing";
+}
+
+// FAILED_PRECONDITION if a peer was in an operation at the same place in the order that does not fit, else OK.
 absl::Status CompareOperations(const GlooMesh& mesh, const Records& records, const Operation& operation,
                                int64_t collective) {
   if (!IsCollective(operation.kind)) return absl::OkStatus();
   for (int rank = 0; rank < mesh.size; ++rank) {
     const absl::optional<gloo_wire::End>& end = records[static_cast<size_t>(rank)];
-    if (!end.has_value() || end->collective() != collective || end->signature() == DescribeSignature(operation)) continue;
+    if (!end.has_value() || !end->has_call() || end->call().collective() != collective) continue;
+    const Operation theirs = OperationOf(end->call(), mesh.size);
+    if (!IsCollective(theirs.kind) || FitTogether(operation, mesh.rank, theirs, rank)) continue;
     return absl::FailedPreconditionError(absl::StrCat("ranks called different things: rank ", mesh.rank, " ",
-                                                      DescribeOperation(operation), ", rank ", rank, " ", end->operation()));
+                                                      DescribeOperation(operation, mesh.rank, mesh.size), ", rank ", rank,
+                                                      " ", DescribeCall(mesh, *end, rank)));
   }
   return absl::OkStatus();
 }
@@ -77,7 +87,7 @@ std::string DescribeWait(const GlooMesh& mesh, const Records& records, const Ope
   for (int rank = 0; rank < mesh.size; ++rank) {
     const absl::optional<gloo_wire::End>& end = records[static_cast<size_t>(rank)];
     if (!end.has_value()) continue;
-    elsewhere.push_back(absl::StrCat("rank ", rank, " in ", end->operation().empty() ? "nothing" : end->operation()));
+    elsewhere.push_back(absl::StrCat("rank ", rank, " in ", DescribeCall(mesh, *end, rank)));
   }
   return absl::StrCat("though all ranks wait (", absl::StrJoin(elsewhere, ", "),
                       "): the order of calls, the network or the timeout is wrong");
@@ -115,22 +125,19 @@ absl::Status WithoutStore(const GlooMesh& mesh, const std::string& what, const a
 
 }  // namespace
 
-absl::Status RecordEnd(Store& store, int rank, const absl::Status& why, const Operation* operation, int64_t collective) {
+absl::Status RecordEnd(Store& store, const GlooMesh& mesh, const absl::Status& why, const Operation* operation,
+                       int64_t collective) {
   gloo_wire::End end;
   end.set_code(static_cast<int>(why.code()));
   end.set_message(std::string(why.message()));
-  end.set_collective(-1);
-  if (operation != nullptr) {
-    end.set_operation(DescribeOperation(*operation));
-    end.set_signature(DescribeSignature(*operation));
-    if (IsCollective(operation->kind)) end.set_collective(collective);
-  }
-  return store.Set(EndKey(rank), end.SerializeAsString());
+  if (operation != nullptr) *end.mutable_call() = RecordCall(*operation, collective, mesh.size);
+  return store.Set(EndKey(mesh.rank), end.SerializeAsString());
 }
 
 absl::Status HoldInquest(Store& store, GlooMesh& mesh, const absl::Status& raw, const absl::Status& recorded,
                          const Operation& operation, int64_t collective, absl::Duration timeout) {
-  const std::string what = absl::StrCat(mesh.DescribeRank(mesh.rank), ": ", DescribeOperation(operation));
+  const std::string what =
+      absl::StrCat(mesh.DescribeRank(mesh.rank), ": ", DescribeOperation(operation, mesh.rank, mesh.size));
   const std::vector<int> broken = mesh.BrokenPeers();
   if (!recorded.ok()) return WithoutStore(mesh, what, raw, recorded, broken, timeout);
   const Records records = ReadRecords(store, mesh, operation);

@@ -19,8 +19,9 @@ namespace lockstep {
 // For the store's round trips of ranks that fail at the same moment, at which a survivor learns of a death.
 inline constexpr absl::Duration kInquestGrace = absl::Milliseconds(200);
 
-// Writes why this rank gives up; the error is the store's. `operation`: what it was in, or null; `collective` as in ExecuteWithGloo.
-absl::Status RecordEnd(Store& store, int rank, const absl::Status& why, const Operation* operation, int64_t collective);
+// Writes why this rank gives up; the error is the store's. `operation`: what it was in, or null; `collective` as in GlooExecutor.
+absl::Status RecordEnd(Store& store, const GlooMesh& mesh, const absl::Status& why, const Operation* operation,
+                       int64_t collective);
 
 // The status of `operation`, which failed with `raw`, Gloo's error, after `recorded`, what RecordEnd gave:
 //   FAILED_PRECONDITION  a peer was in another operation; both are shown

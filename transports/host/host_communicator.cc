@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "transports/host/host_arena.h"
+#include "transports/host/operation_check.h"
+#include "transports/host/operation_text.h"
 
 namespace lockstep {
 namespace {
@@ -15,61 +17,137 @@ namespace {
 // Works of refused operations count down from here; -1 is a Work that stands for none.
 constexpr int64_t kFirstRefused = -2;
 
+Operation Moving(OperationKind kind, ConstBuffer in, Buffer out) {
+  Operation operation;
+  operation.kind = kind;
+  operation.in = in;
+  operation.out = out;
+  return operation;
+}
+
 }  // namespace
 
 Work HostCommunicator::AllReduce(ConstBuffer in, Buffer out, ReduceOp op, const CallOptions& options) {
-  Operation operation;
-  operation.kind = OperationKind::kAllReduce;
-  operation.in = in;
-  operation.out = out;
+  Operation operation = Moving(OperationKind::kAllReduce, in, out);
   operation.op = op;
-  operation.premultiplier = options.premultiplier;
   return Issue(operation, options);
 }
 
+Work HostCommunicator::Reduce(ConstBuffer in, Buffer out, ReduceOp op, int root, const CallOptions& options) {
+  Operation operation = Moving(OperationKind::kReduce, in, out);
+  operation.op = op;
+  operation.peer = root;
+  return Issue(operation, options);
+}
+
+Work HostCommunicator::ReduceScatter(ConstBuffer in, Buffer out, ReduceOp op, const CallOptions& options) {
+  Operation operation = Moving(OperationKind::kReduceScatter, in, out);
+  operation.op = op;
+  operation.parts = Parts(out.count);
+  return Issue(operation, options);
+}
+
+Work HostCommunicator::ReduceScatterV(ConstBuffer in, Buffer out, absl::Span<const int64_t> counts, ReduceOp op,
+                                      const CallOptions& options) {
+  Operation operation = Moving(OperationKind::kReduceScatter, in, out);
+  operation.op = op;
+  operation.parts = Parts(counts);
+  return Issue(operation, options, CheckCounts("counts", counts, size_));
+}
+
 Work HostCommunicator::Broadcast(Buffer inout, int root, const CallOptions& options) {
-  Operation operation;
-  operation.kind = OperationKind::kBroadcast;
-  operation.in = inout;
-  operation.out = inout;
+  Operation operation = Moving(OperationKind::kBroadcast, inout, inout);
   operation.peer = root;
   return Issue(operation, options);
 }
 
 Work HostCommunicator::AllGather(ConstBuffer in, Buffer out, const CallOptions& options) {
-  Operation operation;
-  operation.kind = OperationKind::kAllGather;
-  operation.in = in;
-  operation.out = out;
+  Operation operation = Moving(OperationKind::kAllGather, in, out);
+  operation.parts = Parts(in.count);
   return Issue(operation, options);
+}
+
+Work HostCommunicator::AllGatherV(ConstBuffer in, Buffer out, absl::Span<const int64_t> counts, const CallOptions& options) {
+  Operation operation = Moving(OperationKind::kAllGather, in, out);
+  operation.parts = Parts(counts);
+  return Issue(operation, options, CheckCounts("counts", counts, size_));
+}
+
+Work HostCommunicator::Gather(ConstBuffer in, Buffer out, int root, const CallOptions& options) {
+  Operation operation = Moving(OperationKind::kGather, in, out);
+  operation.peer = root;
+  operation.parts = Parts(in.count);
+  return Issue(operation, options);
+}
+
+Work HostCommunicator::GatherV(ConstBuffer in, Buffer out, absl::Span<const int64_t> counts, int root,
+                               const CallOptions& options) {
+  if (root != rank_) return Gather(in, out, root, options);
+  Operation operation = Moving(OperationKind::kGather, in, out);
+  operation.peer = root;
+  operation.parts = Parts(counts);
+  return Issue(operation, options, CheckCounts("counts", counts, size_));
+}
+
+Work HostCommunicator::Scatter(ConstBuffer in, Buffer out, int root, const CallOptions& options) {
+  Operation operation = Moving(OperationKind::kScatter, in, out);
+  operation.peer = root;
+  operation.parts = Parts(out.count);
+  return Issue(operation, options);
+}
+
+Work HostCommunicator::ScatterV(ConstBuffer in, absl::Span<const int64_t> counts, Buffer out, int root,
+                                const CallOptions& options) {
+  if (root != rank_) return Scatter(in, out, root, options);
+  Operation operation = Moving(OperationKind::kScatter, in, out);
+  operation.peer = root;
+  operation.parts = Parts(counts);
+  return Issue(operation, options, CheckCounts("counts", counts, size_));
+}
+
+Work HostCommunicator::AllToAll(ConstBuffer in, Buffer out, const CallOptions& options) {
+  Operation operation = Moving(OperationKind::kAllToAll, in, out);
+  operation.in_parts = Parts(in.count / size_);
+  operation.parts = operation.in_parts;
+  return Issue(operation, options);
+}
+
+Work HostCommunicator::AllToAllV(ConstBuffer in, absl::Span<const int64_t> in_counts, Buffer out,
+                                 absl::Span<const int64_t> out_counts, const CallOptions& options) {
+  Operation operation = Moving(OperationKind::kAllToAll, in, out);
+  operation.in_parts = Parts(in_counts);
+  operation.parts = Parts(out_counts);
+  absl::Status counts = CheckCounts("in_counts", in_counts, size_);
+  counts.Update(CheckCounts("out_counts", out_counts, size_));
+  return Issue(operation, options, counts);
 }
 
 Work HostCommunicator::Barrier(const CallOptions& options) {
   Operation operation;
-  operation.kind = OperationKind::kBarrier;
   return Issue(operation, options);
 }
 
 Work HostCommunicator::Send(ConstBuffer in, int to, int tag, const CallOptions& options) {
-  Operation operation;
-  operation.kind = OperationKind::kSend;
-  operation.in = in;
+  Operation operation = Moving(OperationKind::kSend, in, Buffer());
   operation.peer = to;
   operation.tag = tag;
   return Issue(operation, options);
 }
 
 Work HostCommunicator::Recv(Buffer out, int from, int tag, const CallOptions& options) {
-  Operation operation;
-  operation.kind = OperationKind::kRecv;
-  operation.out = out;
+  Operation operation = Moving(OperationKind::kRecv, ConstBuffer(), out);
   operation.peer = from;
   operation.tag = tag;
   return Issue(operation, options);
 }
 
-Work HostCommunicator::Issue(Operation& operation, const CallOptions& options) {
+Work HostCommunicator::Issue(Operation& operation, const CallOptions& options, const absl::Status& counts) {
   operation.SetName(options.name);
+  operation.premultiplier = options.premultiplier;
+  if (!counts.ok()) {
+    operation.parts = operation.in_parts = Parts();  // as wrong as they are, they cannot be described
+    return Refuse(operation, counts);
+  }
   if (options.timeout < absl::ZeroDuration()) {
     return Refuse(operation, absl::InvalidArgumentError(absl::StrCat("the timeout ", absl::FormatDuration(options.timeout),
                                                                      " is negative; 0 means the communicator's own")));
@@ -84,9 +162,9 @@ Work HostCommunicator::Refuse(const Operation& operation, const absl::Status& wh
   absl::Status failed = health();
   absl::MutexLock lock(&mu_);
   refusals_[refused_ % kRemembered] =
-      !failed.ok()
-          ? std::move(failed)
-          : absl::Status(why.code(), absl::StrCat("rank ", rank_, ": ", DescribeOperation(operation), ": ", why.message()));
+      !failed.ok() ? std::move(failed)
+                   : absl::Status(why.code(), absl::StrCat("rank ", rank_, ": ", DescribeOperation(operation, rank_, size_),
+                                                           ": ", why.message()));
   return Work(this, kFirstRefused - refused_++);
 }
 
@@ -98,6 +176,8 @@ absl::Status HostCommunicator::WaitFor(int64_t sequence) {
 }
 
 bool HostCommunicator::IsDone(int64_t sequence) const { return sequence <= kFirstRefused || IsStartedDone(sequence); }
+
+int HostCommunicator::SourceOf(int64_t sequence) const { return sequence <= kFirstRefused ? -1 : SourceOfStarted(sequence); }
 
 absl::StatusOr<std::unique_ptr<Communicator>> HostCommunicator::Split(int color, int key) {
   std::vector<int32_t> all(2 * static_cast<size_t>(size_));

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "transports/host/operation.h"
 #include "transports/transport.h"
 
@@ -27,13 +28,25 @@ class HostCommunicator : public Communicator {
   int size() const final { return size_; }
 
   Work AllReduce(ConstBuffer in, Buffer out, ReduceOp op, const CallOptions& options) final;
+  Work Reduce(ConstBuffer in, Buffer out, ReduceOp op, int root, const CallOptions& options) final;
+  Work ReduceScatter(ConstBuffer in, Buffer out, ReduceOp op, const CallOptions& options) final;
+  Work ReduceScatterV(ConstBuffer in, Buffer out, absl::Span<const int64_t> counts, ReduceOp op,
+                      const CallOptions& options) final;
   Work Broadcast(Buffer inout, int root, const CallOptions& options) final;
   Work AllGather(ConstBuffer in, Buffer out, const CallOptions& options) final;
+  Work AllGatherV(ConstBuffer in, Buffer out, absl::Span<const int64_t> counts, const CallOptions& options) final;
+  Work Gather(ConstBuffer in, Buffer out, int root, const CallOptions& options) final;
+  Work GatherV(ConstBuffer in, Buffer out, absl::Span<const int64_t> counts, int root, const CallOptions& options) final;
+  Work Scatter(ConstBuffer in, Buffer out, int root, const CallOptions& options) final;
+  Work ScatterV(ConstBuffer in, absl::Span<const int64_t> counts, Buffer out, int root, const CallOptions& options) final;
+  Work AllToAll(ConstBuffer in, Buffer out, const CallOptions& options) final;
+  Work AllToAllV(ConstBuffer in, absl::Span<const int64_t> in_counts, Buffer out, absl::Span<const int64_t> out_counts,
+                 const CallOptions& options) final;
   Work Barrier(const CallOptions& options) final;
   Work Send(ConstBuffer in, int to, int tag, const CallOptions& options) final;
   Work Recv(Buffer out, int from, int tag, const CallOptions& options) final;
-  absl::StatusOr<std::unique_ptr<Communicator>> Split(int color, int key) final;
-  absl::StatusOr<Arena> CreateArena(int64_t bytes) final;
+  absl::StatusOr<std::unique_ptr<Communicator>> Split(int color, int key) override;
+  absl::StatusOr<Arena> CreateArena(int64_t bytes) override;
   void Abort(absl::Status why) final;
 
  protected:
@@ -48,6 +61,7 @@ class HostCommunicator : public Communicator {
   // Communicator's, for sequence numbers that Start gave.
   virtual absl::Status WaitForStarted(int64_t sequence) = 0;
   virtual bool IsStartedDone(int64_t sequence) const = 0;
+  virtual int SourceOfStarted(int64_t sequence) const = 0;
   // Connects the ranks `members` of this communicator, of which this rank is one, in that order. `split` counts this
   // communicator's Splits and is, with `color`, the same on all members.
   virtual absl::StatusOr<std::unique_ptr<Communicator>> ConnectMembers(const std::vector<int>& members, int64_t split,
@@ -59,9 +73,11 @@ class HostCommunicator : public Communicator {
 
   absl::Status WaitFor(int64_t sequence) final;
   bool IsDone(int64_t sequence) const final;
+  int SourceOf(int64_t sequence) const final;
   void BlockStreamOn(int64_t, Stream) final {}
 
-  Work Issue(Operation& operation, const CallOptions& options);
+  // Starts the operation, or refuses it: for its arguments, or for `counts`, what CheckCounts said of them.
+  Work Issue(Operation& operation, const CallOptions& options, const absl::Status& counts = absl::OkStatus());
   Work Refuse(const Operation& operation, const absl::Status& why);
 
   const int rank_;

@@ -42,6 +42,7 @@ int64_t OperationQueue::Push(const Operation& operation) {
   Slot& slot = (*ring_)[sequence % kCapacity];
   slot.operation = operation;
   slot.operation.sequence = sequence;
+  slot.source.store(-1, std::memory_order_relaxed);
   slot.deadline_ns.store(absl::ToUnixNanos(operation.deadline), std::memory_order_relaxed);
   started_.store(sequence + 1, std::memory_order_release);
   to_do_.Notify();
@@ -68,6 +69,11 @@ void OperationQueue::Expire(int64_t sequence) {
                       : "")));
 }
 
+int OperationQueue::Source(int64_t sequence) const {
+  if (!Done(sequence) || started_.load(std::memory_order_acquire) > sequence + kCapacity) return -1;
+  return (*ring_)[sequence % kCapacity].source.load(std::memory_order_relaxed);
+}
+
 void OperationQueue::Abort(const absl::Status& why) {
   Fail(why);
   executor_.Interrupt();
@@ -92,7 +98,7 @@ void OperationQueue::Drive() {
     const auto has_operation = [&] { return started_.load(std::memory_order_acquire) > sequence; };
     to_do_.Wait([&] { return has_operation() || stop_.load() || (failed_.load() && !gave_up); }, absl::InfiniteFuture());
     if (has_operation()) {
-      if (!Run((*ring_)[sequence % kCapacity].operation) && failed_from_.load() > sequence) failed_from_.store(sequence);
+      if (!Run((*ring_)[sequence % kCapacity]) && failed_from_.load() > sequence) failed_from_.store(sequence);
       finished_.store(++sequence, std::memory_order_release);
       done_.Notify();
     }
@@ -104,10 +110,12 @@ void OperationQueue::Drive() {
   }
 }
 
-bool OperationQueue::Run(const Operation& operation) {
+bool OperationQueue::Run(Slot& slot) {
   if (failed_.load(std::memory_order_acquire)) return false;
-  const absl::Status status = executor_.Execute(operation);
+  int source = -1;
+  const absl::Status status = executor_.Execute(slot.operation, source);
   if (!status.ok()) Fail(status);
+  slot.source.store(source, std::memory_order_relaxed);  // read once finished_ has passed it
   return status.ok();
 }
 

@@ -32,8 +32,9 @@ class OperationQueue {
   class Executor {
    public:
     virtual ~Executor() = default;
-    // Runs `operation` to its end, which its deadline bounds. On the queue's thread. The status says all that a user needs.
-    virtual absl::Status Execute(const Operation& operation) = 0;
+    // Runs `operation` to its end, which its deadline bounds. On the queue's thread. The status says all that a user needs. Sets
+    // `source` to the rank that a receive took its message from.
+    virtual absl::Status Execute(const Operation& operation, int& source) = 0;
     // Ends an Execute in progress, and any later one, within milliseconds. Any thread, more than once.
     virtual void Interrupt() = 0;
     // Called now and then while somebody waits, in case a failure went unnoticed. Any thread; never waits.
@@ -57,6 +58,7 @@ class OperationQueue {
   int64_t Push(const Operation& operation);
   absl::Status Wait(int64_t sequence);
   bool Done(int64_t sequence) const { return finished_.load(std::memory_order_acquire) > sequence; }
+  int Source(int64_t sequence) const;   // as Work::source
   void Abort(const absl::Status& why);  // `why` is an error
   absl::Status health() const;
 
@@ -64,11 +66,12 @@ class OperationQueue {
   struct Slot {
     Operation operation;
     std::atomic<int64_t> deadline_ns{0};  // a copy that waiters read while a later operation may take the slot
+    std::atomic<int> source{-1};          // likewise
   };
 
   void Drive();
   // Runs or refuses the operation; false if it failed.
-  bool Run(const Operation& operation);
+  bool Run(Slot& slot);
   // Sets the failure if there is none yet.
   void Fail(const absl::Status& why);
   void Expire(int64_t sequence);

@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 // Notes what it runs. An operation with tag 1 fails, one with tag 2 waits to be interrupted.
 class ScriptedExecutor : public OperationQueue::Executor {
  public:
-  absl::Status Execute(const Operation& operation) override {
+  absl::Status Execute(const Operation& operation, int&) override {
     absl::MutexLock lock(&mu_);
     ran_.push_back(operation.sequence);
     if (operation.tag == 1) return absl::UnavailableError("scripted failure");

@@ -1,13 +1,14 @@
 #include "transports/in_process/hub.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "transports/in_process/execute.h"
+#include "transports/host/operation_check.h"
+#include "transports/host/operation_text.h"
+#include "transports/host/shared_execute.h"
 
 namespace lockstep {
 
@@ -73,6 +74,14 @@ absl::Status Hub::Wait(int rank, int64_t sequence) {
   return own.finished > sequence ? absl::OkStatus() : own.failure;
 }
 
+int Hub::Source(int rank, int64_t sequence) const {
+  absl::MutexLock lock(&mu_);
+  const Rank& own = *ranks_[rank];
+  if (own.finished <= sequence || own.started > sequence + kQueued) return -1;
+  const size_t slot = static_cast<size_t>(sequence % kQueued);
+  return own.queue[slot].kind == OperationKind::kRecv ? own.sources[slot] : -1;
+}
+
 bool Hub::Done(int rank, int64_t sequence) const {
   absl::MutexLock lock(&mu_);
   const Rank& own = *ranks_[rank];
@@ -97,21 +106,24 @@ void Hub::FailLocked(int rank, absl::Status why) {
   own.failure = std::move(why);
 }
 
+std::string Hub::Describe(int rank, const Operation& operation) const { return DescribeOperation(operation, rank, size_); }
+
 // What `rank` stands in, for others' errors.
 std::string Hub::Position(int rank) {
   const Rank& r = *ranks_[rank];
-  if (const Operation* head = r.head()) return absl::StrCat("rank ", rank, " is in ", DescribeOperation(*head));
+  if (const Operation* head = r.head()) return absl::StrCat("rank ", rank, " is in ", Describe(rank, *head));
   if (r.started == 0) return absl::StrCat("rank ", rank, " has started nothing yet");
-  return absl::StrCat("rank ", rank, "'s last was ", DescribeOperation(r.queue[(r.started - 1) % kQueued]));
+  return absl::StrCat("rank ", rank, "'s last was ", Describe(rank, r.queue[(r.started - 1) % kQueued]));
 }
 
 std::string Hub::DescribeAbsent(int rank) {
   const Operation& waiting = *ranks_[rank]->head();
-  if (!IsCollective(waiting.kind)) return Position(waiting.peer);
+  if (!IsCollective(waiting.kind) && waiting.peer != kAnyRank) return Position(waiting.peer);
   std::vector<std::string> absent;
   for (int r = 0; r < size(); ++r) {
     const Operation* head = ranks_[r]->head();
-    if (head == nullptr || !IsCollective(head->kind)) absent.push_back(Position(r));
+    if (r != rank && (head == nullptr || !IsCollective(head->kind) || !IsCollective(waiting.kind)))
+      absent.push_back(Position(r));
   }
   return absl::StrJoin(absent, "; ");
 }
@@ -123,7 +135,7 @@ void Hub::Expire(int rank) {
   for (int r = 0; r < size(); ++r) {
     const Operation* const head = ranks_[r]->head();
     if (r != rank && (!collective || head == nullptr || !IsCollective(head->kind))) continue;
-    late.emplace_back(r, absl::DeadlineExceededError(absl::StrCat("in_process: rank ", r, ": ", DescribeOperation(*head),
+    late.emplace_back(r, absl::DeadlineExceededError(absl::StrCat("in_process: rank ", r, ": ", Describe(r, *head),
                                                                   " waited until its deadline; ", DescribeAbsent(r))));
   }
   for (auto& [r, status] : late) FailLocked(r, std::move(status));
@@ -150,16 +162,11 @@ bool Hub::RunCollective() {
     const Operation* head = rank->head();
     if (head == nullptr || !rank->failure.ok() || !IsCollective(head->kind)) return false;
   }
-  for (int rank = 1; rank < size(); ++rank) {
-    const Operation& other = *ranks_[rank]->head();
-    if (SameSignature(*first, other)) continue;
-    const absl::Status mismatch = absl::FailedPreconditionError(
-        absl::StrCat("in_process: ranks called different operations: rank 0 ", DescribeOperation(*first), ", rank ", rank,
-                     " ", DescribeOperation(other), "; all ranks must call the same ones in the same order"));
+  if (const absl::Status mismatch = FindMismatch(); !mismatch.ok()) {
     for (int r = 0; r < size(); ++r) FailLocked(r, mismatch);
     return false;
   }
-  ExecuteCollective(size(), [this](int rank) -> const Operation& {
+  ExecuteShared(size(), [this](int rank) -> const Operation& {
     mu_.AssertHeld();
     return *ranks_[rank]->head();
   });
@@ -167,34 +174,57 @@ bool Hub::RunCollective() {
   return true;
 }
 
+// What all ranks say of it, rank 0 says too; what only two know of each other, these two.
+absl::Status Hub::FindMismatch() {
+  const bool pairwise = ranks_[0]->head()->kind == OperationKind::kAllToAll || HasRoot(ranks_[0]->head()->kind);
+  for (int a = 0; a < (pairwise ? size() - 1 : 1); ++a) {
+    for (int b = a + 1; b < size(); ++b) {
+      const Operation &one = *ranks_[a]->head(), &other = *ranks_[b]->head();
+      if (FitTogether(one, a, other, b)) continue;
+      return absl::FailedPreconditionError(absl::StrCat("in_process: ranks called different operations: rank ", a, " ",
+                                                        Describe(a, one), ", rank ", b, " ", Describe(b, other),
+                                                        "; all ranks must call the same ones in the same order"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 bool Hub::RunMessage(int rank) {
   const Operation* const send = ranks_[rank]->head();
   if (send == nullptr || send->kind != OperationKind::kSend || !ranks_[rank]->failure.ok()) return false;
   Rank& peer = *ranks_[send->peer];
   const Operation* const recv = peer.head();
-  if (recv == nullptr || recv->kind != OperationKind::kRecv || recv->peer != rank || !peer.failure.ok()) return false;
-  const bool fit = recv->tag == send->tag && recv->out.dtype == send->in.dtype && recv->out.count == send->in.count;
-  if (!fit) {
-    const absl::Status mismatch = absl::FailedPreconditionError(absl::StrCat("in_process: send and recv do not fit: rank ",
-                                                                             rank, " ", DescribeOperation(*send), ", rank ",
-                                                                             send->peer, " ", DescribeOperation(*recv)));
+  if (recv == nullptr || recv->kind != OperationKind::kRecv || !peer.failure.ok()) return false;
+  if (recv->peer != rank && (recv->peer != kAnyRank || recv->tag != send->tag)) return false;
+  if (recv->tag != send->tag || recv->out.dtype != send->in.dtype || recv->out.count != send->in.count) {
     const int to = send->peer;
+    const absl::Status mismatch =
+        absl::FailedPreconditionError(absl::StrCat("in_process: send and recv do not fit: rank ", rank, " ",
+                                                   Describe(rank, *send), ", rank ", to, " ", Describe(to, *recv)));
     FailLocked(rank, mismatch);
     FailLocked(to, mismatch);
     return false;
   }
-  if (send->in.count > 0) std::memcpy(recv->out.data, send->in.data, static_cast<size_t>(send->in.bytes()));
+  CopyElements(send->in, recv->out);
+  peer.sources[peer.finished % kQueued] = rank;
   ++ranks_[rank]->finished;
   ++peer.finished;
   return true;
 }
 
+// A gone rank without which `rank` cannot go on, or -1. A message from any rank may come from any that is left.
 int Hub::FirstGonePeer(int rank) {
   const Operation& head = *ranks_[rank]->head();
-  for (int r = 0; r < size(); ++r) {
-    if (r != rank && !ranks_[r]->gone.empty() && (IsCollective(head.kind) || head.peer == r)) return r;
+  int gone = -1, left = 0;
+  for (int r = size() - 1; r >= 0; --r) {
+    if (r == rank || (!IsCollective(head.kind) && head.peer != kAnyRank && head.peer != r)) continue;
+    if (ranks_[r]->gone.empty()) {
+      ++left;
+    } else {
+      gone = r;
+    }
   }
-  return -1;
+  return head.peer == kAnyRank && !IsCollective(head.kind) && left > 0 ? -1 : gone;
 }
 
 // Fails one rank that waits for one that is gone; true if there was one.
@@ -204,7 +234,7 @@ bool Hub::FailForGonePeers() {
     if (own.head() == nullptr || !own.failure.ok()) continue;
     const int peer = FirstGonePeer(rank);
     if (peer < 0) continue;
-    FailLocked(rank, absl::UnavailableError(absl::StrCat("in_process: rank ", rank, ": ", DescribeOperation(*own.head()),
+    FailLocked(rank, absl::UnavailableError(absl::StrCat("in_process: rank ", rank, ": ", Describe(rank, *own.head()),
                                                          " needs a peer that is gone: ", ranks_[peer]->gone)));
     return true;
   }

@@ -36,6 +36,7 @@ class Hub {
   int64_t Start(int rank, Operation operation);
   absl::Status Wait(int rank, int64_t sequence);
   bool Done(int rank, int64_t sequence) const;
+  int Source(int rank, int64_t sequence) const;  // as Work::source
   void Fail(int rank, const absl::Status& why);  // `why` is an error
   absl::Status health(int rank) const;
 
@@ -46,6 +47,7 @@ class Hub {
   struct Rank {
     bool joined = false;
     std::array<Operation, kQueued> queue;
+    std::array<int, kQueued> sources;  // of receives that have ended
     int64_t started = 0;
     int64_t finished = 0;  // those before have ended well
     absl::Status failure;  // of all from `finished` on
@@ -56,10 +58,12 @@ class Hub {
   void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool RunOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool RunCollective() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status FindMismatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool RunMessage(int rank) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool FailForGonePeers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void FailLocked(int rank, absl::Status why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Expire(int rank) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  std::string Describe(int rank, const Operation& operation) const;
   std::string DescribeAbsent(int rank) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::string Position(int rank) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int FirstGonePeer(int rank) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

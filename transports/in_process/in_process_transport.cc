@@ -33,6 +33,7 @@ class InProcessCommunicator final : public HostCommunicator {
   void Fail(const absl::Status& why) override { hub_->Fail(rank(), why); }
   absl::Status WaitForStarted(int64_t sequence) override { return hub_->Wait(rank(), sequence); }
   bool IsStartedDone(int64_t sequence) const override { return hub_->Done(rank(), sequence); }
+  int SourceOfStarted(int64_t sequence) const override { return hub_->Source(rank(), sequence); }
 
   absl::StatusOr<std::unique_ptr<Communicator>> ConnectMembers(const std::vector<int>& members, int64_t split,
                                                                int color) override {

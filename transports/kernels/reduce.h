@@ -1,23 +1,29 @@
-// Element-wise arithmetic on host memory: what reductions are made of. See reduce_op.h for the rules (NaN, wrapping,
-// rounding); dtypes and ops are those that CheckReduction allows. Results depend on the elements alone, never on alignment or
-// length. Thread-safe; allocates nothing.
+// Element-wise arithmetic on host memory: what reductions are made of. See reduce_op.h for the rules (order, NaN, wrapping,
+// rounding); dtypes and ops are those that CheckReduction allows. Results depend on the elements alone: not on alignment,
+// length, or the instructions that the processor has. Thread-safe; allocates nothing.
+//
+//   const void* slices[] = {rank0.data, rank1.data, rank2.data};
+//   Reduce(slices, ReduceOp::kAvg, slice);                          // out[i] = ((s0[i] + s1[i]) + s2[i]) / 3
 #ifndef LOCKSTEP_TRANSPORTS_KERNELS_REDUCE_H_
 #define LOCKSTEP_TRANSPORTS_KERNELS_REDUCE_H_
 
+#include "absl/types/span.h"
 #include "transports/buffer.h"
 #include "transports/reduce_op.h"
 
 namespace lockstep {
 
-// inout[i] = inout[i] op in[i]. Same dtype and count. kAvg and kPremulSum add, as kSum: what makes them differ comes before
-// (Scale) or after (DivideByRanks). `in` may be `inout`'s memory, else they do not overlap.
-void ReduceInto(const Buffer& inout, const ConstBuffer& in, ReduceOp op);
+// out[i] = ((inputs[0][i] op inputs[1][i]) op inputs[2][i]) ..., finished as `op` says; kPremulSum takes inputs that are
+// multiplied already. At least one input, each of out.count elements of its dtype. `out` may be one of them; else they do
+// not overlap it.
+void Reduce(absl::Span<const void* const> inputs, ReduceOp op, const Buffer& out);
 
-// out[i] = in[i] * factor, in the dtype's own precision; f32 and f64. Same count; in place or apart.
-void Scale(const ConstBuffer& in, const Buffer& out, double factor);
+// The same for kPremulSum of inputs that are not: inputs[k][i] * factors[k] is rounded to the dtype, as Scale rounds it.
+void ReducePremultiplied(absl::Span<const void* const> inputs, absl::Span<const double> factors, const Buffer& out);
 
-// inout[i] = inout[i] / ranks; of integers rounded toward zero.
-void DivideByRanks(const Buffer& inout, int ranks);
+// out[i] = in[i] * factor, which is first rounded to the precision it is computed in: f64, for others f32. Floating point
+// only. Same count; in place or apart.
+void Scale(const ConstBuffer& in, double factor, const Buffer& out);
 
 }  // namespace lockstep
 
