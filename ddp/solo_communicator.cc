@@ -16,10 +16,12 @@ absl::Status SoloCommunicator::health() const {
   return failure_;
 }
 
-int64_t SoloCommunicator::Start(const Operation& operation) {
+void SoloCommunicator::Start(absl::Span<const Operation> operations) {
   absl::MutexLock lock(&mu_);
-  if (failure_.ok()) ExecuteShared(1, [&operation](int) -> const Operation& { return operation; });
-  return started_++;
+  for (const Operation& operation : operations) {
+    if (failure_.ok()) ExecuteShared(1, [&operation](int) -> const Operation& { return operation; });
+    ++started_;
+  }
 }
 
 absl::Status SoloCommunicator::WaitForStarted(int64_t sequence) {

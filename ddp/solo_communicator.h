@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "transports/host/host_communicator.h"
 #include "transports/host/operation.h"
 #include "transports/transport.h"
@@ -29,7 +30,7 @@ class SoloCommunicator : public HostCommunicator {
   absl::Status health() const override;
 
  private:
-  int64_t Start(const Operation& operation) override;
+  void Start(absl::Span<const Operation> operations) override;
   void Fail(const absl::Status& why) override;
   absl::Status WaitForStarted(int64_t sequence) override;
   bool IsStartedDone(int64_t) const override { return true; }

@@ -86,7 +86,10 @@ def lockstep_dependencies():
         system_package = "libgloo-dev",
         system_probes = ["/usr/include/gloo/allreduce.h"],
         archive_build_file = "@lockstep//third_party/gloo:archive.BUILD",
-        system_build_files = {"@lockstep//third_party/gloo:system.BUILD": "BUILD.bazel"},
+        system_build_files = {
+            "@lockstep//third_party/gloo:shim/gloo/common/memory.h": "shim/gloo/common/memory.h",
+            "@lockstep//third_party/gloo:system.BUILD": "BUILD.bazel",
+        },
     )
     _dependency(
         name = "eigen",

@@ -129,7 +129,8 @@ class Communicator {
   virtual Work Barrier(const CallOptions& options = {}) = 0;
 
   // A message to one peer: matched with its Recv of the same tag, count and dtype, and ended once taken over there. Takes
-  // its turn among this rank's operations, so two ranks must not both send first. Any dtype; tags are 0 to 2^16 - 1.
+  // its turn among this rank's operations, so two ranks must not both send first, but in an OperationGroup. Any dtype; tags are
+  // 0 to 2^16 - 1.
   virtual Work Send(ConstBuffer in, int to, int tag, const CallOptions& options = {}) = 0;
   // `from` may be kAnyRank; Work::source tells whose message it was.
   virtual Work Recv(Buffer out, int from, int tag, const CallOptions& options = {}) = 0;
@@ -160,6 +161,32 @@ class Communicator {
   virtual bool IsDone(int64_t sequence) const = 0;
   virtual int SourceOf(int64_t sequence) const = 0;
   virtual void BlockStreamOn(int64_t sequence, Stream stream) = 0;
+
+  friend class OperationGroup;
+  virtual void BeginGroup() = 0;
+  virtual void EndGroup() = 0;
+};
+
+// Operations issued while it lives start together when it goes, so that messages among them need no order:
+//
+//   {
+//     OperationGroup together(*comm);
+//     sent = comm->Send(mine, next, 0);
+//     received = comm->Recv(theirs, previous, 0);
+//   }
+//   status = received.Wait();
+//
+// Collectives of a group run in order. At most 1,024 operations; further ones are INVALID_ARGUMENT. One of a group's operations
+// cannot be waited for before the group has ended: FAILED_PRECONDITION. Groups in groups are one group. The same thread issues.
+class OperationGroup {
+ public:
+  explicit OperationGroup(Communicator& communicator) : communicator_(communicator) { communicator_.BeginGroup(); }
+  ~OperationGroup() { communicator_.EndGroup(); }
+  OperationGroup(const OperationGroup&) = delete;
+  OperationGroup& operator=(const OperationGroup&) = delete;
+
+ private:
+  Communicator& communicator_;
 };
 
 struct ConnectOptions {

@@ -22,6 +22,7 @@
 #include "ddp/checkpoint/safetensors.h"
 #include "ddp/checkpoint/safetensors_parser.h"
 #include "ddp/checkpoint/state_list.h"
+#include "transports/string_collectives.h"
 
 namespace lockstep {
 namespace {
@@ -103,7 +104,7 @@ absl::StatusOr<StateList> CheckpointManager::AgreeOnStates(const std::string& ca
   absl::StatusOr<StateList> list = StateList::Create(states);
   ABSL_RETURN_IF_ERROR(Share(list.status()));
   const std::string mine = absl::StrCat(call, "\n", absl::StrJoin(list->Describe(), "\n"));
-  ABSL_ASSIGN_OR_RETURN(const std::string zero, ShareText(*communicator_, mine));
+  ABSL_ASSIGN_OR_RETURN(const std::string zero, BroadcastString(*communicator_, mine, 0, {.name = "checkpoint text"}));
   ABSL_RETURN_IF_ERROR(Share(CompareDescriptions(mine, zero)));
   return list;
 }
@@ -144,7 +145,7 @@ absl::StatusOr<absl::optional<int64_t>> CheckpointManager::LoadLatest(const std:
     read = "";
   }
   ABSL_RETURN_IF_ERROR(Share(read.status()));
-  ABSL_ASSIGN_OR_RETURN(const std::string record, ShareText(*communicator_, *read));
+  ABSL_ASSIGN_OR_RETURN(const std::string record, BroadcastString(*communicator_, *read, 0, {.name = "checkpoint text"}));
   if (record.empty()) return absl::optional<int64_t>();
   ABSL_RETURN_IF_ERROR(ShareBytes(*communicator_, staging.get(), list.bytes()));
   StateValues values;

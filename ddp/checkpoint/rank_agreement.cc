@@ -42,15 +42,6 @@ absl::Status ShareStatus(Communicator& communicator, const absl::Status& mine, a
   return absl::Status(static_cast<absl::StatusCode>(failed->code), message);
 }
 
-absl::StatusOr<std::string> ShareText(Communicator& communicator, std::string text) {
-  int64_t bytes = static_cast<int64_t>(text.size());
-  const Buffer size{&bytes, 1, DType::kI64, Device()};
-  ABSL_RETURN_IF_ERROR(communicator.Broadcast(size, 0, {.name = "checkpoint text size"}).Wait());
-  text.resize(static_cast<size_t>(bytes));
-  ABSL_RETURN_IF_ERROR(BroadcastBytes(communicator, &text[0], bytes, 0));
-  return text;
-}
-
 absl::Status ShareBytes(Communicator& communicator, char* data, int64_t bytes) {
   return BroadcastBytes(communicator, data, bytes, 0);
 }

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "transports/transport.h"
@@ -15,9 +14,6 @@ namespace lockstep {
 // Collective: OK where every rank brings OK; else, on all ranks, the error of the lowest rank that brings one. Waits up to
 // `timeout` for the others (zero: the communicator's own).
 absl::Status ShareStatus(Communicator& communicator, const absl::Status& mine, absl::Duration timeout = {});
-
-// Collective: rank 0's `text`, on every rank.
-absl::StatusOr<std::string> ShareText(Communicator& communicator, std::string text);
 
 // Collective: `bytes` bytes at `data` become rank 0's.
 absl::Status ShareBytes(Communicator& communicator, char* data, int64_t bytes);

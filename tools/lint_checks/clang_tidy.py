@@ -14,7 +14,8 @@ from source_file import Finding
 
 # clang-tidy needs no more of .bazelrc than what changes how a file is read. bazel-bin holds generated protobuf headers.
 _FLAGS = ["-std=c++17", "-UNDEBUG", "-Wthread-safety", "-I."]
-_FLAGS += ["-isystem", "bazel-bin", "-isystem", "third_party/abseil/shim", "-isystem", "/usr/include/eigen3"]
+_FLAGS += ["-isystem", "bazel-bin", "-isystem", "third_party/abseil/shim", "-isystem", "third_party/gloo/shim"]
+_FLAGS += ["-isystem", "/usr/include/eigen3"]
 
 _INSTALL = "no clang-tidy; install it: apt-get install clang-tidy (CI's is version 14), or leave it out: tools/lint --skip=tidy"
 

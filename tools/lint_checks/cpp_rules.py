@@ -52,7 +52,9 @@ def header_guard_is_the_path(source):
     if not source.path.endswith(".h") or "/shim/" in source.path:  # a shim has the guard of the header that it stands for
         return
     guard = "LOCKSTEP_" + source.path.upper().translate(str.maketrans("/.-", "___")) + "_"
-    for wanted in ("#ifndef " + guard, "#define " + guard, "#endif  // " + guard):
+    # Highway includes a file named so once for each set of instructions; its guard is a switch.
+    first = "#if defined(%s) == defined(HWY_TARGET_TOGGLE)" if source.path.endswith("-inl.h") else "#ifndef %s"
+    for wanted in (first % guard, "#define " + guard, "#endif  // " + guard):
         if wanted not in source.lines:
             line = next((n for n, text in enumerate(source.lines, 1) if text.startswith(wanted.split()[0])), 0)
             yield Finding(source.path, line, "the header guard lacks the line `%s`" % wanted)

@@ -54,6 +54,9 @@ class TextRules(unittest.TestCase):
 
     def test_header_guards_that_are_not_the_path(self):
         self.expect("ddp/a.h", guarded("ddp/a.h", "int x;"))
+        toggled = "#if defined({0}) == defined(HWY_TARGET_TOGGLE)\n#ifdef {0}\n#undef {0}\n#else\n#define {0}\n#endif\n#endif  // {0}\n"
+        self.expect("ddp/a-inl.h", toggled.format("LOCKSTEP_DDP_A_INL_H_"))
+        self.expect("ddp/a-inl.h", guarded("ddp/a_inl.h", ""), (1, "HWY_TARGET_TOGGLE"))
         self.expect("ddp/a.h", guarded("ddp/b.h", ""), (1, "#ifndef LOCKSTEP_DDP_A_H_"), (2, "#define"), (4, "#endif"))
         self.expect("ddp/a.h", "#pragma once\n", (0, "#ifndef"), (0, "#define"), (0, "#endif"))
         self.expect("third_party/abseil/shim/absl/log/log.h", "#ifndef ABSL_LOG_LOG_H_\n")

@@ -24,6 +24,7 @@ enum class RanksAs { kThreads, kProcesses };
 struct ConformanceCase {
   std::string transport;  // its registered name
   RanksAs ranks = RanksAs::kThreads;
+  int largest_size = 9;  // of the groups that every cell of the table is run on
 };
 
 // "gloo_processes": the end of a case's name.

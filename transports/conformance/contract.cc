@@ -3,11 +3,14 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status_matchers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -44,34 +47,151 @@ TEST_P(TransportConformance, RanksThatCallDifferentThingsAllGetOneErrorNamingBot
   });
 }
 
-TEST_P(TransportConformance, EveryPairOfDifferentOperationsIsAMismatchAndNoneOverrunsMemory) {
-  struct Call {
-    const char* what;
-    std::function<Work(Communicator&, Buffer, Buffer, const CallOptions&)> issue;
+// A collective over two ranks with `own` for one rank's part and `all` for both ranks' parts.
+struct Call {
+  const char* what;
+  std::function<Work(Communicator&, Buffer all, Buffer own, const CallOptions&)> issue;
+};
+
+std::vector<Call> CallsOfEveryKind() {
+  using C = Communicator;
+  using O = CallOptions;
+  constexpr ReduceOp kSum = ReduceOp::kSum;
+  return {
+      {"sum", [](C& c, Buffer, Buffer own, const O& o) { return c.AllReduce(own, own, kSum, o); }},
+      {"max", [](C& c, Buffer, Buffer own, const O& o) { return c.AllReduce(own, own, ReduceOp::kMax, o); }},
+      {"sum to 0", [](C& c, Buffer, Buffer own, const O& o) { return c.Reduce(own, own, kSum, 0, o); }},
+      {"sum to 1", [](C& c, Buffer, Buffer own, const O& o) { return c.Reduce(own, own, kSum, 1, o); }},
+      {"reduce_scatter", [](C& c, Buffer all, Buffer own, const O& o) { return c.ReduceScatter(all, own, kSum, o); }},
+      {"broadcast from 0", [](C& c, Buffer, Buffer own, const O& o) { return c.Broadcast(own, 0, o); }},
+      {"broadcast from 1", [](C& c, Buffer, Buffer own, const O& o) { return c.Broadcast(own, 1, o); }},
+      {"all_gather", [](C& c, Buffer all, Buffer own, const O& o) { return c.AllGather(own, all, o); }},
+      {"gather to 0", [](C& c, Buffer all, Buffer own, const O& o) { return c.Gather(own, all, 0, o); }},
+      {"scatter from 0", [](C& c, Buffer all, Buffer own, const O& o) { return c.Scatter(all, own, 0, o); }},
+      {"barrier", [](C& c, Buffer, Buffer, const O& o) { return c.Barrier(o); }},
   };
-  const auto reduce = [](ReduceOp op) {
-    return [op](Communicator& comm, Buffer, Buffer own, const CallOptions& o) { return comm.AllReduce(own, own, op, o); };
-  };
-  const Call calls[] = {
-      {"sum", reduce(ReduceOp::kSum)},
-      {"max", reduce(ReduceOp::kMax)},
-      {"broadcast from 0", [](Communicator& c, Buffer, Buffer own, const CallOptions& o) { return c.Broadcast(own, 0, o); }},
-      {"broadcast from 1", [](Communicator& c, Buffer, Buffer own, const CallOptions& o) { return c.Broadcast(own, 1, o); }},
-      {"all_gather", [](Communicator& c, Buffer all, Buffer own, const CallOptions& o) { return c.AllGather(own, all, o); }},
-      {"barrier", [](Communicator& c, Buffer, Buffer, const CallOptions& o) { return c.Barrier(o); }},
-  };
+}
+
+// Rank 0 makes one call and rank 1 another.
+void ExpectMismatch(Communicator& comm, const Call& first, const Call& second) {
+  std::vector<float> own(4), all(8);
+  const Work work =
+      (comm.rank() == 0 ? first : second).issue(comm, View(all), View(own), {.timeout = absl::Milliseconds(50)});
+  EXPECT_THAT(work.Wait(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("rank 1")));
+}
+
+TEST_P(TransportConformance, EveryPairOfDifferentOperationsIsAMismatchAndNeitherOverrunsMemory) {
+  const std::vector<Call> calls = CallsOfEveryKind();
   for (const Call& a : calls) {
     for (const Call& b : calls) {
-      if (a.what == b.what) continue;
+      if (&a == &b) continue;
       SCOPED_TRACE(testing::Message() << "rank 0: " << a.what << ", rank 1: " << b.what);
-      RunRanks(2, [&](std::unique_ptr<Communicator> comm) {
-        std::vector<float> own(4), all(8);
-        const Work work =
-            (comm->rank() == 0 ? a : b).issue(*comm, View(all), View(own), {.timeout = absl::Milliseconds(50)});
-        EXPECT_THAT(work.Wait(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("rank 1")));
-      });
+      RunRanks(2, [&](std::unique_ptr<Communicator> comm) { ExpectMismatch(*comm, a, b); });
     }
   }
+}
+
+TEST_P(TransportConformance, OneOperationWithAnotherDTypeNameOrCountsIsAMismatch) {
+  using C = Communicator;
+  using O = CallOptions;
+  const auto sum = [](absl::string_view name, DType dtype) {
+    return [=](C& c, Buffer, Buffer own, O o) {
+      o.name = name;
+      own.dtype = dtype;
+      return c.AllReduce(own, own, ReduceOp::kSum, o);
+    };
+  };
+  const auto gather = [](std::vector<int64_t> counts) {
+    return [=](C& c, Buffer all, Buffer own, const O& o) {
+      all.count = counts[static_cast<size_t>(c.rank())];
+      return c.AllGatherV(all, own, counts, o);
+    };
+  };
+  const std::pair<Call, Call> pairs[] = {
+      {{"f32", sum("loss", DType::kF32)}, {"i32", sum("loss", DType::kI32)}},
+      {{"loss", sum("loss", DType::kF32)}, {"accuracy", sum("accuracy", DType::kF32)}},
+      {{"1 and 3", gather({1, 3})}, {"3 and 1", gather({3, 1})}},
+  };
+  for (const std::pair<Call, Call>& pair : pairs) {
+    SCOPED_TRACE(testing::Message() << pair.first.what << " and " << pair.second.what);
+    RunRanks(2, [&](std::unique_ptr<Communicator> comm) { ExpectMismatch(*comm, pair.first, pair.second); });
+  }
+}
+
+// What only two of the ranks know of each other.
+TEST_P(TransportConformance, CountsThatOnlyTwoRanksKnowAndDisagreeAboutAreAMismatch) {
+  RunRanks(2, [](std::unique_ptr<Communicator> comm) {
+    std::vector<float> in(4), out(8);
+    const CallOptions options = {.timeout = absl::Milliseconds(50)};
+    const std::vector<int64_t> counts = {4, 3};
+    const Buffer all = View(out), from_all = {all.data, 7, all.dtype, all.device};
+    EXPECT_THAT(comm->GatherV(View(in), from_all, counts, 0, options).Wait(),
+                StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("rank 1")));
+  });
+  RunRanks(2, [](std::unique_ptr<Communicator> comm) {
+    std::vector<float> in(4), out(4);
+    const std::vector<int64_t> even = {2, 2}, uneven = {1, 3};
+    const bool first = comm->rank() == 0;
+    EXPECT_THAT(
+        comm->AllToAllV(View(in), first ? uneven : even, View(out), even, {.timeout = absl::Milliseconds(50)}).Wait(),
+        StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("rank 1")));
+  });
+}
+
+// With the communicator's own deadline, a minute away.
+TEST_P(TransportConformance, WhatCannotEndIsFoundLongBeforeTheDeadline) {
+  using C = Communicator;
+  struct Disagreement {
+    const char* what;
+    std::function<Work(C&, Buffer)> calls[2];
+  };
+  const auto named = [](absl::string_view name) {
+    return [name](C& c, Buffer b) { return c.AllReduce(b, b, ReduceOp::kSum, {.name = name}); };
+  };
+  const auto peer = [](C& c) { return 1 - c.rank(); };
+  const Disagreement disagreements[] = {
+      {"swapped names", {named("a"), named("b")}},
+      {"another count", {named("a"), [](C& c, Buffer b) { return c.Broadcast(b, 0); }}},
+      {"both receive",
+       {[&](C& c, Buffer b) { return c.Recv(b, peer(c), 0); }, [&](C& c, Buffer b) { return c.Recv(b, peer(c), 0); }}},
+      {"both send",
+       {[&](C& c, Buffer b) { return c.Send(b, peer(c), 0); }, [&](C& c, Buffer b) { return c.Send(b, peer(c), 0); }}},
+      {"tags",
+       {[&](C& c, Buffer b) { return c.Send(b, peer(c), 1); }, [&](C& c, Buffer b) { return c.Recv(b, peer(c), 2); }}},
+      {"a message and a barrier",
+       {[&](C& c, Buffer b) { return c.Send(b, peer(c), 1); }, [](C& c, Buffer) { return c.Barrier(); }}},
+  };
+  for (const Disagreement& d : disagreements) {
+    SCOPED_TRACE(d.what);
+    RunRanks(2, [&](std::unique_ptr<Communicator> comm) {
+      std::vector<float> data(4);
+      const absl::Time start = absl::Now();
+      ABSL_ASSERT_OK(comm->Barrier().Wait());
+      EXPECT_THAT(d.calls[comm->rank()](*comm, View(data)).Wait(),
+                  StatusIs(absl::StatusCode::kFailedPrecondition, AllOf(HasSubstr("rank 0"), HasSubstr("rank 1"))));
+      EXPECT_LT(absl::Now() - start, kTestDeadline / 2);
+    });
+  }
+}
+
+TEST_P(TransportConformance, ARankThatComesLateIsNoMismatch) {
+  RunRanks(3, [](std::unique_ptr<Communicator> comm, Store& store) {
+    std::vector<float> data(4, 1);
+    for (int round = 0; round < 2; ++round) {
+      // Long enough for the others to ask each other what they wait in.
+      const Work early = comm->rank() == 1 ? Work() : comm->Barrier({.name = "late"});
+      const absl::Time until = absl::Now() + absl::Milliseconds(450);
+      while (comm->rank() == 0 && absl::Now() < until) std::this_thread::yield();
+      const std::string go = absl::StrCat("go ", round);
+      if (comm->rank() == 0) {
+        ABSL_EXPECT_OK(store.Set(go, ""));
+      } else if (comm->rank() == 1) {
+        ABSL_EXPECT_OK(store.Get(go, kTestDeadline));
+      }
+      ABSL_ASSERT_OK(comm->rank() == 1 ? comm->Barrier({.name = "late"}).Wait() : early.Wait());
+      ABSL_ASSERT_OK(comm->AllReduce(View(data), View(data), ReduceOp::kMax).Wait());
+    }
+  });
 }
 
 TEST_P(TransportConformance, ARankThatDoesNotComeIsNamedAtTheDeadline) {
@@ -105,8 +225,9 @@ TEST_P(TransportConformance, APeerThatIsGoneEndsThoseThatWaitForIt) {
 }
 
 TEST_P(TransportConformance, AbortEndsPendingAndLaterOperationsWithItsStatusAndPeersWithItsReason) {
-  RunRanks(2, [](std::unique_ptr<Communicator> comm) {
+  RunRanks(3, [](std::unique_ptr<Communicator> comm, Store& store) {
     std::vector<float> one(1);
+    if (comm->rank() == 2) return StayUntilSeen(store);  // so that the barrier stays pending
     if (comm->rank() == 0) {
       const Work pending = comm->Barrier();
       std::thread other([&] { comm->Abort(absl::CancelledError("enough")); });
@@ -123,8 +244,9 @@ TEST_P(TransportConformance, AbortEndsPendingAndLaterOperationsWithItsStatusAndP
       EXPECT_THAT(comm->CreateArena(1).status(), aborted);
       EXPECT_THAT(comm->health(), aborted);
     } else {
-      EXPECT_THAT(comm->Recv(View(one), 0, 0).Wait(),
+      EXPECT_THAT(comm->Barrier().Wait(),
                   StatusIs(absl::StatusCode::kUnavailable, AllOf(HasSubstr("rank 0"), HasSubstr("enough"))));
+      ABSL_EXPECT_OK(store.Set("seen", ""));
     }
   });
 }

@@ -4,6 +4,6 @@
 namespace lockstep {
 INSTANTIATE_TEST_SUITE_P(Gloo, TransportConformance,
                          ::testing::Values(ConformanceCase{"gloo", RanksAs::kProcesses},
-                                           ConformanceCase{"gloo", RanksAs::kThreads}),
+                                           ConformanceCase{"gloo", RanksAs::kThreads, 3}),
                          ConformanceCaseName);
 }  // namespace lockstep

@@ -10,9 +10,12 @@
 #include "absl/status/status_matchers.h"
 #include "absl/types/span.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/wrappers.pb.h"
 #include "gtest/gtest.h"
 #include "transports/conformance/cell.h"
 #include "transports/conformance/conformance.h"
+#include "transports/proto_collectives.h"
+#include "transports/string_collectives.h"
 
 namespace lockstep {
 namespace {
@@ -60,9 +63,9 @@ TEST(ConformanceTable, EveryFormIsThereForEveryDTypeReductionThatIsDefinedAndSiz
   EXPECT_EQ(missing, "") << "these cells are not covered";
 }
 
-TEST_P(TransportConformance, EveryCellOfTheTableIsExactOnOneToNineRanks) {
+TEST_P(TransportConformance, EveryCellOfTheTableIsExactOnGroupsOfEverySize) {
   const std::vector<Cell> cells = AllCells(/*large=*/false);
-  for (int size = 1; size <= 9; ++size) {
+  for (int size = 1; size <= GetParam().largest_size; ++size) {
     RunRanks(size, [&](std::unique_ptr<Communicator> comm) { RunCells(*comm, cells); });
   }
 }
@@ -154,6 +157,93 @@ TEST_P(TransportConformance, MessagesKeepTheirOrderAndFindTheirTag) {
       EXPECT_THAT(big, Each(0));
     }
     ABSL_ASSERT_OK(comm->Barrier().Wait());  // also after rank 1 took part in fewer operations
+  });
+}
+
+TEST_P(TransportConformance, StringsOfAnyLengthAreBroadcastAndGathered) {
+  RunRanks(3, [](std::unique_ptr<Communicator> comm) {
+    const auto text_of = [](int rank) {
+      return rank == 1 ? std::string() : std::string(static_cast<size_t>(rank * 40'000 + 3), 'x');
+    };
+    const std::string mine = text_of(comm->rank());
+    for (int root = 0; root < 3; ++root) {
+      ABSL_ASSERT_OK_AND_ASSIGN(const std::string text, BroadcastString(*comm, mine, root, {.name = "text"}));
+      EXPECT_EQ(text, text_of(root));
+      ABSL_ASSERT_OK_AND_ASSIGN(const std::vector<std::string> gathered, GatherStrings(*comm, mine, root));
+      EXPECT_EQ(gathered.size(), comm->rank() == root ? 3u : 0u);
+      for (size_t rank = 0; rank < gathered.size(); ++rank) EXPECT_EQ(gathered[rank], text_of(static_cast<int>(rank)));
+    }
+    ABSL_ASSERT_OK_AND_ASSIGN(const std::vector<std::string> all, AllGatherStrings(*comm, mine));
+    EXPECT_THAT(all, ElementsAre(text_of(0), text_of(1), text_of(2)));
+  });
+}
+
+TEST_P(TransportConformance, ProtobufMessagesAreBroadcastAndGathered) {
+  RunRanks(3, [](std::unique_ptr<Communicator> comm) {
+    google::protobuf::Int64Value mine;
+    mine.set_value(comm->rank() * 100);
+    ABSL_ASSERT_OK_AND_ASSIGN(const google::protobuf::Int64Value one, BroadcastProto(*comm, mine, 2));
+    EXPECT_EQ(one.value(), 200);
+    ABSL_ASSERT_OK_AND_ASSIGN(const std::vector<google::protobuf::Int64Value> all, AllGatherProtos(*comm, mine));
+    ASSERT_EQ(all.size(), 3u);
+    for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(all[static_cast<size_t>(rank)].value(), rank * 100);
+    ABSL_ASSERT_OK_AND_ASSIGN(const std::vector<google::protobuf::Int64Value> gathered, GatherProtos(*comm, mine, 1));
+    EXPECT_EQ(gathered.size(), comm->rank() == 1 ? 3u : 0u);
+    // What is no such message names its sender, and leaves the communicator in order.
+    const bool spoils = comm->rank() == 1;
+    const auto parsed = spoils ? absl::StatusOr<google::protobuf::Int64Value>(mine) : BroadcastProto(*comm, mine, 1);
+    if (spoils) {
+      ABSL_ASSERT_OK(BroadcastString(*comm, "\xff\xff", 1).status());
+    } else {
+      EXPECT_THAT(parsed.status(), absl_testing::StatusIs(absl::StatusCode::kDataLoss, ::testing::HasSubstr("rank 1")));
+    }
+    ABSL_ASSERT_OK(comm->Barrier().Wait());
+  });
+}
+
+// Every rank sends before it receives, to all others, more than any socket holds; and reduces among it.
+TEST_P(TransportConformance, OperationsOfAGroupStartTogether) {
+  RunRanks(4, [](std::unique_ptr<Communicator> comm) {
+    const int me = comm->rank(), size = comm->size();
+    for (const size_t count : {size_t{1}, size_t{200'000}}) {
+      std::vector<double> mine(count, me), sum(count, 1);
+      std::vector<std::vector<double>> theirs(static_cast<size_t>(size), std::vector<double>(count, -1));
+      std::vector<Work> works;
+      {
+        const OperationGroup together(*comm);
+        for (int peer = 0; peer < size; ++peer) {
+          if (peer != me) works.push_back(comm->Send(View(mine), peer, 5));
+        }
+        works.push_back(comm->AllReduce(View(sum), View(sum), ReduceOp::kSum));
+        for (int peer = 0; peer < size; ++peer) {
+          if (peer != me) works.push_back(comm->Recv(View(theirs[static_cast<size_t>(peer)]), peer, 5));
+        }
+        EXPECT_FALSE(works[0].Done());
+        EXPECT_THAT(works[0].Wait(), absl_testing::StatusIs(absl::StatusCode::kFailedPrecondition));
+        const OperationGroup inner(*comm);
+        works.push_back(comm->Barrier());
+      }
+      for (const Work& work : works) ABSL_ASSERT_OK(work.Wait());
+      EXPECT_THAT(sum, Each(size));
+      for (int peer = 0; peer < size; ++peer) {
+        if (peer == me) continue;
+        EXPECT_THAT(theirs[static_cast<size_t>(peer)], Each(peer));
+      }
+    }
+    { const OperationGroup empty(*comm); }
+    ABSL_ASSERT_OK(comm->Barrier().Wait());
+  });
+}
+
+TEST_P(TransportConformance, AGroupOfTooManyOperationsIsRefusedFromThereOn) {
+  RunRanks(2, [](std::unique_ptr<Communicator> comm) {
+    std::vector<Work> works;
+    {
+      const OperationGroup together(*comm);
+      for (int i = 0; i < 1025; ++i) works.push_back(comm->Barrier());
+    }
+    EXPECT_THAT(works[1024].Wait(), absl_testing::StatusIs(absl::StatusCode::kInvalidArgument));
+    ABSL_EXPECT_OK(works[1023].Wait());
   });
 }
 

@@ -34,6 +34,7 @@ gloo_wire::Call RecordCall(const Operation& operation, int64_t collective, int s
   call.set_name(std::string(operation.Name()));
   call.set_sequence(operation.sequence);
   call.set_collective(collective);
+  call.set_in_group(operation.in_group);
   for (int rank = 0; rank < size; ++rank) {
     call.add_parts(operation.parts.count(rank));
     call.add_in_parts(operation.in_parts.count(rank));
@@ -52,6 +53,7 @@ Operation OperationOf(const gloo_wire::Call& call, int size) {
   operation.tag = call.tag();
   operation.SetName(call.name());
   operation.sequence = call.sequence();
+  operation.in_group = call.in_group();
   operation.parts = PartsOf(call.parts(), size);
   operation.in_parts = PartsOf(call.in_parts(), size);
   return operation;

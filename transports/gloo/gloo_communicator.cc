@@ -17,9 +17,6 @@ namespace {
 // Gloo adds timeouts to the clock, which may not overflow.
 constexpr absl::Duration kLongestTimeout = absl::Hours(24 * 365);
 
-// How often a slow operation's connections are looked at, and how long it may go on with one broken.
-constexpr absl::Duration kWatchPatience = absl::Milliseconds(500);
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Communicator>> GlooCommunicator::Connect(std::shared_ptr<Store> store, GlooDevice device,
@@ -42,8 +39,10 @@ GlooCommunicator::GlooCommunicator(std::shared_ptr<Store> store, GlooDevice devi
       store_(std::move(store)),
       device_(std::move(device)),
       mesh_(std::move(mesh)),
-      executor_(*mesh_),
-      queue_(rank(), *this, "ls-gloo") {}
+      stall_check_(*store_, rank(), size()),
+      executor_(*mesh_, stall_check_),
+      queue_(rank(), *this, "ls-gloo"),
+      watched_([this] { Look(); }) {}
 
 absl::StatusOr<std::unique_ptr<Communicator>> GlooCommunicator::ConnectMembers(const std::vector<int>& members,
                                                                                int64_t split, int color) {
@@ -53,23 +52,26 @@ absl::StatusOr<std::unique_ptr<Communicator>> GlooCommunicator::ConnectMembers(c
                  timeout());
 }
 
-absl::Status GlooCommunicator::Execute(const Operation& operation, int& source) {
+absl::Status GlooCommunicator::Execute(absl::Span<const Operation* const> operations, absl::Span<int> sources) {
   const absl::Time start = absl::Now();
-  running_since_.store(absl::ToUnixNanos(start));
-  const absl::Status raw = CallGloo([&] { executor_.Execute(operation, collectives_, source); });
-  running_since_.store(0);
-  if (raw.ok()) {
-    if (IsCollective(operation.kind)) ++collectives_;
-    return raw;
-  }
+  Position position{0, collectives_};
+  running_.store(operations[0]->sequence + 1);
+  const absl::Status raw = CallGloo([&] { executor_.Execute(operations, position, sources); });
+  running_.store(0);
+  collectives_ = position.collective;
+  if (raw.ok()) return raw;
+  const Operation& operation = *operations[position.at];
   const bool late = absl::Now() >= operation.deadline;
   const absl::Status own =
       late ? absl::DeadlineExceededError(absl::StrCat("waited ", absl::FormatDuration(absl::Now() - start), " in ",
                                                       DescribeOperation(operation, rank(), size())))
            : raw;
-  if (const absl::Status aborted = health(); !aborted.ok()) return aborted;  // GiveUp follows
-  const absl::Status recorded = RecordEnd(*store_, *mesh_, own, &operation, collectives_);
-  recorded_ = true;
+  if (const absl::Status aborted = health(); !aborted.ok()) {
+    // So that peers can tell what differs. Else GiveUp follows.
+    if (is_mismatch_.load()) Record(aborted, &operation).IgnoreError();
+    return aborted;
+  }
+  const absl::Status recorded = Record(own, &operation);
   const absl::Status why = HoldInquest(*store_, *mesh_, own, recorded, operation, collectives_, absl::Now() - start);
   mesh_->CloseAll();
   return why;
@@ -77,23 +79,38 @@ absl::Status GlooCommunicator::Execute(const Operation& operation, int& source) 
 
 void GlooCommunicator::Interrupt() { mesh_->CloseAll(); }
 
-// A connection that has ended need not stop the operation in progress: its peer may have done its part. If the operation
-// still runs a while later, Gloo has forgotten to wake it (see interruptible_context.h).
-void GlooCommunicator::Watch() {
-  const int64_t now = absl::ToUnixNanos(absl::Now()), patience = absl::ToInt64Nanoseconds(kWatchPatience);
-  const int64_t running = running_since_.load();
-  int64_t last = watched_at_.load();
-  if (running == 0 || now - running < patience || now - last < patience) return;
-  if (!watched_at_.compare_exchange_strong(last, now)) return;  // another waiter looks
-  if (mesh_->BrokenPeers().empty()) return;
-  if (broken_under_.exchange(running) == running) mesh_->CloseAll();
+void GlooCommunicator::Look() {
+  LookForBrokenConnections();
+  LookForStall();
+}
+
+// A connection that has ended need not stop the operation in progress: its peer may have done its part. But if nothing moves
+// any more, the operation waits for it, or for a transfer that Gloo has forgotten to end (see interruptible_context.h).
+void GlooCommunicator::LookForBrokenConnections() {
+  const int64_t running = running_.load();
+  if (running == 0 || mesh_->BrokenPeers().empty()) {
+    broken_under_ = 0;
+    return;
+  }
+  const int64_t moved = mesh_->BytesMoved();
+  if (std::exchange(broken_under_, running) == running && moved == moved_) mesh_->CloseAll();
+  moved_ = moved;
+}
+
+void GlooCommunicator::LookForStall() {
+  const absl::Status why = stall_check_.Check();
+  if (why.ok()) return;
+  is_mismatch_.store(true);
+  queue_.Abort(absl::Status(why.code(), absl::StrCat(mesh_->DescribeRank(rank()), ": ", why.message())));
 }
 
 void GlooCommunicator::GiveUp(const absl::Status& why) {
-  if (recorded_) return;
+  if (!recorded_) Record(why, nullptr).IgnoreError();  // the store may be what died; peers then see no record
+}
+
+absl::Status GlooCommunicator::Record(const absl::Status& why, const Operation* operation) {
   recorded_ = true;
-  // The store may be what died; peers then see no record.
-  RecordEnd(*store_, *mesh_, why, nullptr, collectives_).IgnoreError();
+  return RecordEnd(*store_, *mesh_, why, operation, collectives_);
 }
 
 }  // namespace lockstep

@@ -10,8 +10,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "transports/gloo/gloo_execute.h"
 #include "transports/gloo/gloo_mesh.h"
+#include "transports/gloo/stall_check.h"
+#include "transports/gloo/watch_thread.h"
 #include "transports/host/host_communicator.h"
 #include "transports/host/operation_queue.h"
 #include "transports/store/store.h"
@@ -29,7 +32,7 @@ class GlooCommunicator final : public HostCommunicator, private OperationQueue::
  private:
   GlooCommunicator(std::shared_ptr<Store> store, GlooDevice device, std::shared_ptr<GlooMesh> mesh, absl::Duration timeout);
 
-  int64_t Start(const Operation& operation) override { return queue_.Push(operation); }
+  void Start(absl::Span<const Operation> operations) override { queue_.Push(operations); }
   void Fail(const absl::Status& why) override { queue_.Abort(why); }
   absl::Status WaitForStarted(int64_t sequence) override { return queue_.Wait(sequence); }
   bool IsStartedDone(int64_t sequence) const override { return queue_.Done(sequence); }
@@ -37,21 +40,29 @@ class GlooCommunicator final : public HostCommunicator, private OperationQueue::
   absl::StatusOr<std::unique_ptr<Communicator>> ConnectMembers(const std::vector<int>& members, int64_t split,
                                                                int color) override;
 
-  absl::Status Execute(const Operation& operation, int& source) override;
+  absl::Status Execute(absl::Span<const Operation* const> operations, absl::Span<int> sources) override;
   void Interrupt() override;
-  void Watch() override;
   void GiveUp(const absl::Status& why) override;
+  // By the process' watch thread, now and then.
+  void Look();
+  void LookForBrokenConnections();
+  void LookForStall();
+  // Tells peers why this rank gives up, and in what.
+  absl::Status Record(const absl::Status& why, const Operation* operation);
 
   const std::shared_ptr<Store> store_;
   const GlooDevice device_;
   const std::shared_ptr<GlooMesh> mesh_;
-  GlooExecutor executor_;    // by the queue's thread alone
-  int64_t collectives_ = 0;  // run so far; by the queue's thread alone
-  bool recorded_ = false;    // the store knows why this rank gave up; by the queue's thread alone
-  // When the operation in progress began (Unix time in ns; 0: none), when Watch last looked, and which operation it then saw
-  // a broken connection under.
-  std::atomic<int64_t> running_since_{0}, watched_at_{0}, broken_under_{0};
-  OperationQueue queue_;  // last: its thread uses all of the above
+  StallCheck stall_check_;
+  GlooExecutor executor_;                 // by the queue's thread alone
+  int64_t collectives_ = 0;               // run so far; by the queue's thread alone
+  bool recorded_ = false;                 // the store knows why this rank gave up; by the queue's thread alone
+  std::atomic<bool> is_mismatch_{false};  // why this rank was aborted
+  std::atomic<int64_t> running_{0};       // 1 more than the sequence number of the operation in progress; 0: none
+  // Under which operation Look saw a broken connection, and how many bytes had moved then; by the watch thread alone.
+  int64_t broken_under_ = 0, moved_ = 0;
+  OperationQueue queue_;  // its thread uses all of the above
+  Watched watched_;       // last: its looks do, too
 };
 
 }  // namespace lockstep

@@ -4,10 +4,12 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status_matchers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "gmock/gmock.h"
@@ -66,6 +68,37 @@ TEST(GlooFaults, AStoppedRankCostsTheDeadlineAndIsNamed) {
   }
   ranks.Signal(1, SIGCONT);
   EXPECT_THAT(ranks.NextLine(1), AnyOf(StartsWith("UNAVAILABLE"), StartsWith("DEADLINE_EXCEEDED")));
+}
+
+// Longer than a host may stay silent: the kernel of a stopped process still answers, with its buffers full too.
+TEST(GlooFaults, AStoppedRankThatGoesOnBeforeTheDeadlineDisturbsNothing) {
+  constexpr absl::Duration kLong = absl::Seconds(7);
+  RankProcesses ranks("gloo", 2, kTestDeadline,
+                      [&](std::unique_ptr<Communicator> comm, Store&, const RankProcesses::Tell& tell) {
+                        std::vector<float> data(4 << 20, 1);
+                        const Buffer buffer = MakeBuffer(absl::MakeSpan(data));
+                        ABSL_EXPECT_OK(comm->Barrier().Wait());
+                        tell("ready");
+                        bool was_long = false;
+                        while (!was_long) {
+                          const absl::Time start = absl::Now();
+                          const Work work = comm->AllReduce(buffer, buffer, ReduceOp::kAvg);
+                          while (comm->rank() == 0 && !work.Done() && absl::Now() < start + kLong) std::this_thread::yield();
+                          was_long = absl::Now() >= start + kLong;
+                          if (was_long) tell("long");
+                          ABSL_EXPECT_OK(work.Wait());
+                          std::vector<int32_t> stop = {was_long ? 1 : 0};
+                          const Buffer one = MakeBuffer(absl::MakeSpan(stop));
+                          ABSL_EXPECT_OK(comm->AllReduce(one, one, ReduceOp::kMax).Wait());
+                          was_long = stop[0] != 0;
+                        }
+                        EXPECT_THAT(data, testing::Each(1.0F));
+                      });
+  for (int rank = 0; rank < 2; ++rank) ASSERT_EQ(ranks.NextLine(rank), "ready");
+  ranks.Signal(1, SIGSTOP);
+  EXPECT_EQ(ranks.NextLine(0), "long");
+  ranks.Signal(1, SIGCONT);
+  for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(ranks.WaitForEnd(rank), "");
 }
 
 TEST(GlooFaults, ARankThatDiedWhileNobodyCommunicatedIsFoundByTheNextOperation) {

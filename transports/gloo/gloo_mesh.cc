@@ -12,8 +12,8 @@
 #include "absl/time/clock.h"
 #include "gloo/transport/context.h"
 #include "gloo/transport/tcp/device.h"
-#include "gloo/transport/unbound_buffer.h"
 #include "transports/gloo/call_gloo.h"
+#include "transports/gloo/pair_socket.h"
 #include "transports/gloo/wire.pb.h"
 #include "transports/net/blocked_signals.h"
 #include "transports/net/socket.h"
@@ -25,8 +25,8 @@ namespace {
 // Gloo waits five times its timeout for a connection (tcp::Pair::waitUntil).
 constexpr int kGlooConnectFactor = 5;
 
-// A slot that no operation uses; see gloo/types.h for how slots are made.
-constexpr uint64_t kProbeSlot = uint64_t{0xff} << 56;
+// How long a peer's host may give no sign of life. Its kernel gives them, also while the process is stopped.
+constexpr absl::Duration kPeerPatience = absl::Seconds(5);
 
 std::string PeerKey(int rank) { return absl::StrCat("peer/", rank); }
 
@@ -116,7 +116,10 @@ absl::Status GlooMesh::ConnectTo(int peer, const std::string& serialized) {
   if (peer == rank) return absl::OkStatus();
   const std::string& address = record.addresses(rank);
   const absl::Status status = CallGloo([&] { getPair(peer)->connect(std::vector<char>(address.begin(), address.end())); });
-  if (status.ok()) return status;
+  if (status.ok()) {
+    AskForSignsOfLife(*getPair(peer), kPeerPatience);
+    return status;
+  }
   return absl::UnavailableError(absl::StrCat("rank ", rank, " cannot connect with ", DescribeRank(peer), ": ",
                                              status.message(), ". Is it alive, and reachable from here?"));
 }
@@ -127,24 +130,42 @@ std::string GlooMesh::DescribeRank(int which) const {
 }
 
 void GlooMesh::CloseAll() {
-  // Gloo has no call for this, but closes every connection of a context when a wait on one of its buffers runs out of time.
-  CallGloo([&] {
-    char byte = 0;
-    createUnboundBuffer(&byte, 1)->waitRecv(std::chrono::milliseconds(0));
-  }).IgnoreError();
+  {
+    absl::MutexLock lock(&mu_);
+    if (!broken_before_.has_value()) broken_before_ = FindBroken();
+  }
+  for (int peer = 0; peer < size; ++peer) {
+    if (peer != rank) ShutDown(*getPair(peer));
+  }
   interruptible_->Interrupt();
 }
 
+void GlooMesh::StartOperation() {
+  retired_[1].clear();
+  std::swap(retired_[0], retired_[1]);
+}
+
 std::vector<int> GlooMesh::BrokenPeers() {
-  const BlockedSigpipe blocked;  // the thread may be the program's own
+  absl::MutexLock lock(&mu_);
+  return broken_before_.has_value() ? *broken_before_ : FindBroken();
+}
+
+std::vector<int> GlooMesh::FindBroken() {
   std::vector<int> broken;
   for (int peer = 0; peer < size; ++peer) {
     if (peer == rank) continue;
-    // Gloo tells of a pair that has failed only when it is used.
-    const absl::Status sent = CallGloo([&] { createUnboundBuffer(nullptr, 0)->send(peer, kProbeSlot); });
-    if (!sent.ok()) broken.push_back(peer);
+    const PairState state = LookAt(*getPair(peer));
+    if (state.has_ended || state.silent_for > kPeerPatience) broken.push_back(peer);
   }
   return broken;
+}
+
+int64_t GlooMesh::BytesMoved() {
+  int64_t bytes = 0;
+  for (int peer = 0; peer < size; ++peer) {
+    if (peer != rank) bytes += LookAt(*getPair(peer)).bytes_moved;
+  }
+  return bytes;
 }
 
 }  // namespace lockstep

@@ -2,16 +2,22 @@
 #ifndef LOCKSTEP_TRANSPORTS_GLOO_GLOO_MESH_H_
 #define LOCKSTEP_TRANSPORTS_GLOO_GLOO_MESH_H_
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
 #include "gloo/context.h"
 #include "gloo/transport/device.h"
+#include "gloo/transport/unbound_buffer.h"
 #include "transports/gloo/interruptible_context.h"
 #include "transports/store/store.h"
 
@@ -35,12 +41,21 @@ class GlooMesh : public gloo::Context {
   // "rank 2 (host h, pid 88)".
   std::string DescribeRank(int which) const;
 
-  // Ends every operation in progress with an exception, and every later one.
+  // Ends every operation in progress with an exception, and every later one. Any thread.
   void CloseAll();
 
-  // The peers to which the connection has ended, wherever it was ended. Sends each of the others a message that none of them
-  // ever takes, so ask rarely. Any thread.
+  // Takes over a buffer whose transfers have ended, to destroy it two calls of StartOperation later: Gloo's destructor spins until
+  // the thread that ended the last transfer is through with it, which costs milliseconds if that one has lost its core. By the
+  // thread that runs operations.
+  void Retire(std::unique_ptr<gloo::transport::UnboundBuffer> buffer) { retired_[0].push_back(std::move(buffer)); }
+  void StartOperation();
+
+  // The peers with which the connection has ended, but by CloseAll here, or whose host gives no sign of life. Any thread; never
+  // waits long.
   std::vector<int> BrokenPeers();
+
+  // Bytes that have arrived, here or there, since all were connected.
+  int64_t BytesMoved();
 
  private:
   struct Identity {
@@ -51,9 +66,13 @@ class GlooMesh : public gloo::Context {
   GlooMesh(int own_rank, int ranks) : gloo::Context(own_rank, ranks), identities_(static_cast<size_t>(ranks)) {}
   absl::Status CreatePairs(GlooDevice device, absl::Time deadline, std::vector<std::string>& addresses);
   absl::Status ConnectTo(int peer, const std::string& serialized);
+  std::vector<int> FindBroken();
 
   std::vector<Identity> identities_;
-  std::shared_ptr<InterruptibleContext> interruptible_;  // what transportContext_ is
+  std::shared_ptr<InterruptibleContext> interruptible_;                                  // what transportContext_ is
+  std::array<std::vector<std::unique_ptr<gloo::transport::UnboundBuffer>>, 2> retired_;  // by this operation, by the last
+  absl::Mutex mu_;
+  absl::optional<std::vector<int>> broken_before_ ABSL_GUARDED_BY(mu_);  // set by the first CloseAll
 };
 
 }  // namespace lockstep

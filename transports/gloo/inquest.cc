@@ -10,8 +10,8 @@
 #include "absl/types/optional.h"
 #include "transports/gloo/call_record.h"
 #include "transports/gloo/wire.pb.h"
-#include "transports/host/operation_check.h"
 #include "transports/host/operation_text.h"
+#include "transports/host/standing.h"
 
 namespace lockstep {
 namespace {
@@ -64,18 +64,15 @@ std::string DescribeCall(const GlooMesh& mesh, const gloo_wire::End& end, int ra
   return end.has_call() ? DescribeOperation(OperationOf(end.call(), mesh.size), rank, mesh.size) : "nothing";
 }
 
-// FAILED_PRECONDITION if a peer was in an operation at the same place in the order that does not fit, else OK.
+// FAILED_PRECONDITION if a peer ended in an operation that does not fit, else OK.
 absl::Status CompareOperations(const GlooMesh& mesh, const Records& records, const Operation& operation,
                                int64_t collective) {
-  if (!IsCollective(operation.kind)) return absl::OkStatus();
+  const Standing own = {mesh.rank, operation, collective};
   for (int rank = 0; rank < mesh.size; ++rank) {
     const absl::optional<gloo_wire::End>& end = records[static_cast<size_t>(rank)];
-    if (!end.has_value() || !end->has_call() || end->call().collective() != collective) continue;
-    const Operation theirs = OperationOf(end->call(), mesh.size);
-    if (!IsCollective(theirs.kind) || FitTogether(operation, mesh.rank, theirs, rank)) continue;
-    return absl::FailedPreconditionError(absl::StrCat("ranks called different things: rank ", mesh.rank, " ",
-                                                      DescribeOperation(operation, mesh.rank, mesh.size), ", rank ", rank,
-                                                      " ", DescribeCall(mesh, *end, rank)));
+    if (!end.has_value() || !end->has_call()) continue;
+    const Standing theirs = {rank, OperationOf(end->call(), mesh.size), end->call().collective()};
+    if (absl::Status status = CheckStandings(own, theirs, mesh.size); !status.ok()) return status;
   }
   return absl::OkStatus();
 }

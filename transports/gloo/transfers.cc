@@ -23,6 +23,10 @@ std::chrono::milliseconds TimeLeft(absl::Time deadline) {
 Transfers::Transfers(GlooMesh& mesh, const void* data, int64_t bytes)
     : mesh_(mesh), buffer_(mesh.createUnboundBuffer(const_cast<void*>(data), static_cast<size_t>(bytes))) {}
 
+Transfers::~Transfers() {
+  if (sends_ == 0 && recvs_ == 0) mesh_.Retire(std::move(buffer_));
+}
+
 void Transfers::Send(int to, uint64_t slot, int64_t offset, int64_t bytes) {
   buffer_->send(to, slot, static_cast<size_t>(offset), static_cast<size_t>(bytes));
   ++sends_;

@@ -12,11 +12,14 @@
 
 namespace lockstep {
 
-// One thread's. Transfers under way when it is destroyed are cancelled.
+// For the thread that runs operations. Transfers under way when it is destroyed are cancelled.
 class Transfers {
  public:
   // Gloo takes memory that is only sent as not const, too.
   Transfers(GlooMesh& mesh, const void* data, int64_t bytes);
+  ~Transfers();
+  Transfers(const Transfers&) = delete;
+  Transfers& operator=(const Transfers&) = delete;
 
   // Starts to send, or to receive, `bytes` from byte `offset` on.
   void Send(int to, uint64_t slot, int64_t offset, int64_t bytes);

@@ -155,7 +155,29 @@ Work HostCommunicator::Issue(Operation& operation, const CallOptions& options, c
   if (absl::Status status = CheckOperation(operation, rank_, size_); !status.ok()) return Refuse(operation, status);
   const absl::Duration timeout = options.timeout == absl::ZeroDuration() ? timeout_ : options.timeout;
   operation.deadline = absl::Now() + timeout;
-  return Work(this, Start(operation));
+  const int64_t sequence = started_.load(std::memory_order_relaxed) + static_cast<int64_t>(group_.size());
+  if (group_depth_ == 0) {
+    started_.store(sequence + 1, std::memory_order_relaxed);
+    Start(absl::MakeConstSpan(&operation, 1));
+  } else if (group_.size() < kLargestGroup) {
+    group_.push_back(operation);
+  } else {
+    return Refuse(operation, absl::InvalidArgumentError(
+                                 absl::StrCat("its group has ", kLargestGroup, " operations already; make several groups")));
+  }
+  return Work(this, sequence);
+}
+
+void HostCommunicator::EndGroup() {
+  if (--group_depth_ > 0 || group_.empty()) return;
+  const int size = static_cast<int>(group_.size());
+  for (int i = 0; i < size; ++i) {
+    group_[static_cast<size_t>(i)].in_group = size;
+    group_[static_cast<size_t>(i)].group_left = size - 1 - i;
+  }
+  started_.store(started_.load(std::memory_order_relaxed) + size, std::memory_order_relaxed);
+  Start(group_);
+  group_.clear();
 }
 
 Work HostCommunicator::Refuse(const Operation& operation, const absl::Status& why) {
@@ -169,13 +191,19 @@ Work HostCommunicator::Refuse(const Operation& operation, const absl::Status& wh
 }
 
 absl::Status HostCommunicator::WaitFor(int64_t sequence) {
+  if (sequence >= started_.load(std::memory_order_relaxed)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "rank ", rank_, ": Wait on an operation of a group that has not ended; wait after the OperationGroup has gone"));
+  }
   if (sequence > kFirstRefused) return WaitForStarted(sequence);
   absl::MutexLock lock(&mu_);
   const int64_t number = kFirstRefused - sequence;
   return refused_ - number > kRemembered ? absl::OkStatus() : refusals_[number % kRemembered];
 }
 
-bool HostCommunicator::IsDone(int64_t sequence) const { return sequence <= kFirstRefused || IsStartedDone(sequence); }
+bool HostCommunicator::IsDone(int64_t sequence) const {
+  return sequence <= kFirstRefused || (sequence < started_.load(std::memory_order_relaxed) && IsStartedDone(sequence));
+}
 
 int HostCommunicator::SourceOf(int64_t sequence) const { return sequence <= kFirstRefused ? -1 : SourceOfStarted(sequence); }
 

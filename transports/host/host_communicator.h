@@ -7,6 +7,7 @@
 #define LOCKSTEP_TRANSPORTS_HOST_HOST_COMMUNICATOR_H_
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -54,8 +55,9 @@ class HostCommunicator : public Communicator {
 
   absl::Duration timeout() const { return timeout_; }
 
-  // Starts `operation`, whose arguments are right, and returns its sequence number, from 0 on. Allocates nothing.
-  virtual int64_t Start(const Operation& operation) = 0;
+  // Starts `operations` together, one or a group, whose arguments are right. Their sequence numbers follow those before, from 0
+  // on. Allocates nothing for one.
+  virtual void Start(absl::Span<const Operation> operations) = 0;
   // Communicator's Abort; `why` is an error.
   virtual void Fail(const absl::Status& why) = 0;
   // Communicator's, for sequence numbers that Start gave.
@@ -68,6 +70,7 @@ class HostCommunicator : public Communicator {
                                                                        int color) = 0;
 
  private:
+  static constexpr size_t kLargestGroup = 1024;
   // Remembered for those who wait later. A Work refused so long ago that kRemembered others have been since counts as done.
   static constexpr int64_t kRemembered = 64;
 
@@ -75,6 +78,8 @@ class HostCommunicator : public Communicator {
   bool IsDone(int64_t sequence) const final;
   int SourceOf(int64_t sequence) const final;
   void BlockStreamOn(int64_t, Stream) final {}
+  void BeginGroup() final { ++group_depth_; }
+  void EndGroup() final;
 
   // Starts the operation, or refuses it: for its arguments, or for `counts`, what CheckCounts said of them.
   Work Issue(Operation& operation, const CallOptions& options, const absl::Status& counts = absl::OkStatus());
@@ -83,7 +88,11 @@ class HostCommunicator : public Communicator {
   const int rank_;
   const int size_;
   const absl::Duration timeout_;
-  int64_t splits_ = 0;  // by the one thread that issues
+  // By the one thread that issues.
+  int64_t splits_ = 0;
+  int group_depth_ = 0;
+  std::vector<Operation> group_;     // issued, not started
+  std::atomic<int64_t> started_{0};  // how many operations have been; read by those who wait
 
   absl::Mutex mu_;
   int64_t refused_ ABSL_GUARDED_BY(mu_) = 0;

@@ -77,6 +77,8 @@ struct Operation {
   double premultiplier = 1;
   absl::Time deadline = absl::InfiniteFuture();
   int64_t sequence = -1;
+  int in_group = 0;                // how many operations its group has; 0: it stands alone
+  int group_left = 0;              // how many of them follow it
   std::array<char, 48> name = {};  // ends with a 0
 
   void SetName(absl::string_view text);

@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 
-#include <algorithm>
 #include <limits>
 #include <string>
 
@@ -11,13 +10,6 @@
 #include "transports/net/blocked_signals.h"
 
 namespace lockstep {
-namespace {
-
-// How often a waiter lets the executor look for failures that nothing else tells of.
-constexpr absl::Duration kWatchPeriod = absl::Milliseconds(50);
-
-}  // namespace
-
 OperationQueue::OperationQueue(int rank, Executor& executor, absl::string_view thread_name, absl::Duration grace)
     : rank_(rank), grace_(grace), executor_(executor), failed_from_(std::numeric_limits<int64_t>::max()) {
   const BlockedSignals blocked;
@@ -36,27 +28,27 @@ OperationQueue::~OperationQueue() {
   thread_.join();  // soon: what it runs was interrupted
 }
 
-int64_t OperationQueue::Push(const Operation& operation) {
-  const int64_t sequence = started_.load(std::memory_order_relaxed);
-  if (!Done(sequence - kCapacity)) Wait(sequence - kCapacity).IgnoreError();  // its own waiters are told
-  Slot& slot = (*ring_)[sequence % kCapacity];
-  slot.operation = operation;
-  slot.operation.sequence = sequence;
-  slot.source.store(-1, std::memory_order_relaxed);
-  slot.deadline_ns.store(absl::ToUnixNanos(operation.deadline), std::memory_order_relaxed);
-  started_.store(sequence + 1, std::memory_order_release);
+void OperationQueue::Push(absl::Span<const Operation> operations) {
+  const int64_t first = started_.load(std::memory_order_relaxed), end = first + static_cast<int64_t>(operations.size());
+  if (!Done(end - 1 - kCapacity)) Wait(end - 1 - kCapacity).IgnoreError();  // its own waiters are told
+  for (int64_t sequence = first; sequence < end; ++sequence) {
+    Slot& slot = SlotOf(sequence);
+    slot.operation = operations[static_cast<size_t>(sequence - first)];
+    slot.operation.sequence = sequence;
+    slot.source.store(-1, std::memory_order_relaxed);
+    slot.deadline_ns.store(absl::ToUnixNanos(slot.operation.deadline), std::memory_order_relaxed);
+  }
+  started_.store(end, std::memory_order_release);
   to_do_.Notify();
-  return sequence;
 }
 
 absl::Status OperationQueue::Wait(int64_t sequence) {
   const auto is_done = [&] { return Done(sequence); };
-  const absl::Time deadline =
-      absl::FromUnixNanos((*ring_)[sequence % kCapacity].deadline_ns.load(std::memory_order_relaxed));
+  const absl::Time deadline = absl::FromUnixNanos(SlotOf(sequence).deadline_ns.load(std::memory_order_relaxed));
   // If the slot has been taken by a later operation meanwhile, the deadline is not ours, but then we are done.
-  while (!done_.Wait(is_done, std::min(absl::Now() + kWatchPeriod, deadline + grace_))) {
-    executor_.Watch();
-    if (absl::Now() >= deadline + grace_) Expire(sequence);  // which interrupts the executor
+  if (!done_.Wait(is_done, deadline + grace_)) {
+    Expire(sequence);  // which interrupts the executor
+    done_.Wait(is_done, absl::InfiniteFuture());
   }
   return sequence < failed_from_.load(std::memory_order_acquire) ? absl::OkStatus() : health();
 }
@@ -71,7 +63,7 @@ void OperationQueue::Expire(int64_t sequence) {
 
 int OperationQueue::Source(int64_t sequence) const {
   if (!Done(sequence) || started_.load(std::memory_order_acquire) > sequence + kCapacity) return -1;
-  return (*ring_)[sequence % kCapacity].source.load(std::memory_order_relaxed);
+  return SlotOf(sequence).source.load(std::memory_order_relaxed);
 }
 
 void OperationQueue::Abort(const absl::Status& why) {
@@ -98,8 +90,10 @@ void OperationQueue::Drive() {
     const auto has_operation = [&] { return started_.load(std::memory_order_acquire) > sequence; };
     to_do_.Wait([&] { return has_operation() || stop_.load() || (failed_.load() && !gave_up); }, absl::InfiniteFuture());
     if (has_operation()) {
-      if (!Run((*ring_)[sequence % kCapacity]) && failed_from_.load() > sequence) failed_from_.store(sequence);
-      finished_.store(++sequence, std::memory_order_release);
+      const int count = 1 + SlotOf(sequence).operation.group_left;
+      if (!Run(sequence, count) && failed_from_.load() > sequence) failed_from_.store(sequence);
+      sequence += count;
+      finished_.store(sequence, std::memory_order_release);
       done_.Notify();
     }
     if (failed_.load() && !gave_up && !has_operation()) {
@@ -110,12 +104,16 @@ void OperationQueue::Drive() {
   }
 }
 
-bool OperationQueue::Run(Slot& slot) {
+bool OperationQueue::Run(int64_t sequence, int count) {
   if (failed_.load(std::memory_order_acquire)) return false;
-  int source = -1;
-  const absl::Status status = executor_.Execute(slot.operation, source);
+  together_.clear();
+  for (int i = 0; i < count; ++i) together_.push_back(&SlotOf(sequence + i).operation);
+  sources_.assign(static_cast<size_t>(count), -1);
+  const absl::Status status = executor_.Execute(together_, absl::MakeSpan(sources_));
   if (!status.ok()) Fail(status);
-  slot.source.store(source, std::memory_order_relaxed);  // read once finished_ has passed it
+  for (int i = 0; i < count; ++i) {  // read once finished_ has passed them
+    SlotOf(sequence + i).source.store(sources_[static_cast<size_t>(i)], std::memory_order_relaxed);
+  }
   return status.ok();
 }
 

@@ -14,12 +14,14 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "transports/host/event_count.h"
 #include "transports/host/operation.h"
 
@@ -32,13 +34,11 @@ class OperationQueue {
   class Executor {
    public:
     virtual ~Executor() = default;
-    // Runs `operation` to its end, which its deadline bounds. On the queue's thread. The status says all that a user needs. Sets
-    // `source` to the rank that a receive took its message from.
-    virtual absl::Status Execute(const Operation& operation, int& source) = 0;
+    // Runs the operations, one or a group that starts together, to their end, which their deadlines bound. On the queue's
+    // thread. The status says all that a user needs. Sets `sources` to the ranks that receives took their messages from.
+    virtual absl::Status Execute(absl::Span<const Operation* const> operations, absl::Span<int> sources) = 0;
     // Ends an Execute in progress, and any later one, within milliseconds. Any thread, more than once.
     virtual void Interrupt() = 0;
-    // Called now and then while somebody waits, in case a failure went unnoticed. Any thread; never waits.
-    virtual void Watch() {}
     // Tells peers why this rank gives up. Once, on the queue's thread, when what was pending has ended.
     virtual void GiveUp(const absl::Status& why) = 0;
   };
@@ -54,8 +54,9 @@ class OperationQueue {
   OperationQueue(const OperationQueue&) = delete;
   OperationQueue& operator=(const OperationQueue&) = delete;
 
-  // Returns the operation's sequence number, from 0 on. Waits for a place if kCapacity operations are pending.
-  int64_t Push(const Operation& operation);
+  // One operation or a group, of kCapacity at most. Their sequence numbers follow those before, from 0 on. Waits for places if
+  // too many operations are pending.
+  void Push(absl::Span<const Operation> operations);
   absl::Status Wait(int64_t sequence);
   bool Done(int64_t sequence) const { return finished_.load(std::memory_order_acquire) > sequence; }
   int Source(int64_t sequence) const;   // as Work::source
@@ -69,9 +70,10 @@ class OperationQueue {
     std::atomic<int> source{-1};          // likewise
   };
 
+  Slot& SlotOf(int64_t sequence) const { return (*ring_)[static_cast<size_t>(sequence % kCapacity)]; }
   void Drive();
-  // Runs or refuses the operation; false if it failed.
-  bool Run(Slot& slot);
+  // Runs or refuses the operations from `sequence` on that start together; false if they failed.
+  bool Run(int64_t sequence, int count);
   // Sets the failure if there is none yet.
   void Fail(const absl::Status& why);
   void Expire(int64_t sequence);
@@ -87,6 +89,8 @@ class OperationQueue {
   std::atomic<int64_t> failed_from_;  // operations from here on end with failure_; set before finished_ passes it
   std::atomic<bool> failed_{false};   // failure_ is set
   std::atomic<bool> stop_{false};
+  std::vector<const Operation*> together_;  // what runs; by the queue's thread alone
+  std::vector<int> sources_;
   EventCount to_do_;
   EventCount done_;
 

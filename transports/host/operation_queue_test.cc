@@ -10,6 +10,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "transports/host/event_count.h"
@@ -23,9 +24,11 @@ using ::testing::HasSubstr;
 // Notes what it runs. An operation with tag 1 fails, one with tag 2 waits to be interrupted.
 class ScriptedExecutor : public OperationQueue::Executor {
  public:
-  absl::Status Execute(const Operation& operation, int&) override {
+  absl::Status Execute(absl::Span<const Operation* const> operations, absl::Span<int>) override {
     absl::MutexLock lock(&mu_);
-    ran_.push_back(operation.sequence);
+    ++calls_;
+    for (const Operation* each : operations) ran_.push_back(each->sequence);
+    const Operation& operation = *operations[0];
     if (operation.tag == 1) return absl::UnavailableError("scripted failure");
     if (operation.tag != 2) return absl::OkStatus();
     blocked_.Notify();
@@ -44,6 +47,10 @@ class ScriptedExecutor : public OperationQueue::Executor {
     absl::MutexLock lock(&mu_);
     return ran_;
   }
+  int64_t calls() {
+    absl::MutexLock lock(&mu_);
+    return calls_;
+  }
   std::vector<absl::Status> gave_up() {
     absl::MutexLock lock(&mu_);
     return gave_up_;
@@ -54,6 +61,7 @@ class ScriptedExecutor : public OperationQueue::Executor {
   absl::Mutex mu_;
   absl::Notification blocked_;
   bool interrupted_ = false;
+  int64_t calls_ = 0;
   std::vector<int64_t> ran_;
   std::vector<absl::Status> gave_up_;
 };
@@ -65,11 +73,13 @@ Operation Tagged(int tag, absl::Duration timeout = absl::Minutes(1)) {
   return operation;
 }
 
+void Push(OperationQueue& queue, const Operation& operation) { queue.Push(absl::MakeConstSpan(&operation, 1)); }
+
 TEST(OperationQueue, RunsEverythingInOrderAlsoBeyondItsCapacity) {
   ScriptedExecutor executor;
   OperationQueue queue(0, executor, "test");
   constexpr int64_t kMany = 5 * OperationQueue::kCapacity + 3;
-  for (int64_t i = 0; i < kMany; ++i) ASSERT_EQ(queue.Push(Tagged(0)), i);
+  for (int64_t i = 0; i < kMany; ++i) Push(queue, Tagged(0));
   ABSL_EXPECT_OK(queue.Wait(kMany - 1));
   const std::vector<int64_t> ran = executor.ran();
   ASSERT_EQ(ran.size(), static_cast<size_t>(kMany));
@@ -78,19 +88,35 @@ TEST(OperationQueue, RunsEverythingInOrderAlsoBeyondItsCapacity) {
   ABSL_EXPECT_OK(queue.health());
 }
 
+TEST(OperationQueue, AGroupIsHandedOverWholeAlsoAcrossTheEndOfTheRing) {
+  ScriptedExecutor executor;
+  OperationQueue queue(0, executor, "test");
+  for (int64_t i = 0; i < OperationQueue::kCapacity - 2; ++i) Push(queue, Tagged(0));
+  for (const int size : {5, static_cast<int>(OperationQueue::kCapacity)}) {
+    std::vector<Operation> group(static_cast<size_t>(size), Tagged(0));
+    for (int i = 0; i < size; ++i) group[static_cast<size_t>(i)].group_left = size - 1 - i;
+    queue.Push(group);
+  }
+  const int64_t last = 2 * OperationQueue::kCapacity + 2;
+  ABSL_EXPECT_OK(queue.Wait(last));
+  EXPECT_EQ(executor.ran().size(), static_cast<size_t>(last + 1));
+  EXPECT_EQ(executor.calls(), OperationQueue::kCapacity);  // the two groups count as one call each
+}
+
 TEST(OperationQueue, AFailureEndsItsOperationAndAllLaterOnesAndNoneBefore) {
   ScriptedExecutor executor;
   {
     OperationQueue queue(0, executor, "test");
-    queue.Push(Tagged(0));
-    queue.Push(Tagged(1));
-    queue.Push(Tagged(0));
+    Push(queue, Tagged(0));
+    Push(queue, Tagged(1));
+    Push(queue, Tagged(0));
     ABSL_EXPECT_OK(queue.Wait(0));
     const auto failed = StatusIs(absl::StatusCode::kUnavailable, HasSubstr("scripted failure"));
     EXPECT_THAT(queue.Wait(2), failed);
     EXPECT_THAT(queue.Wait(1), failed);
     ABSL_EXPECT_OK(queue.Wait(0));
-    EXPECT_THAT(queue.Wait(queue.Push(Tagged(0))), failed);
+    Push(queue, Tagged(0));
+    EXPECT_THAT(queue.Wait(3), failed);
     EXPECT_THAT(queue.health(), failed);
   }
   EXPECT_THAT(executor.ran(), ::testing::ElementsAre(0, 1));
@@ -100,8 +126,8 @@ TEST(OperationQueue, AFailureEndsItsOperationAndAllLaterOnesAndNoneBefore) {
 TEST(OperationQueue, AbortEndsWhatRunsAndWhatWaitsWithItsStatus) {
   ScriptedExecutor executor;
   OperationQueue queue(0, executor, "test");
-  queue.Push(Tagged(2));
-  queue.Push(Tagged(0));
+  Push(queue, Tagged(2));
+  Push(queue, Tagged(0));
   executor.WaitUntilBlocked();
   std::thread aborter([&] { queue.Abort(absl::CancelledError("enough")); });
   EXPECT_THAT(queue.Wait(1), StatusIs(absl::StatusCode::kCancelled, "enough"));
@@ -124,16 +150,16 @@ TEST(OperationQueue, AnIdleQueueTellsItsPeersThatItWasAborted) {
 TEST(OperationQueue, AnExecutorThatOverrunsTheDeadlineIsEndedByTheWaiter) {
   ScriptedExecutor executor;
   OperationQueue queue(3, executor, "test", /*grace=*/absl::Milliseconds(20));
-  EXPECT_THAT(queue.Wait(queue.Push(Tagged(2, absl::Milliseconds(1)))),
-              StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("rank 3")));
+  Push(queue, Tagged(2, absl::Milliseconds(1)));
+  EXPECT_THAT(queue.Wait(0), StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("rank 3")));
 }
 
 TEST(OperationQueue, DestructionInterruptsWhatIsPending) {
   ScriptedExecutor executor;
   {
     OperationQueue queue(0, executor, "test");
-    queue.Push(Tagged(2));
-    queue.Push(Tagged(0));
+    Push(queue, Tagged(2));
+    Push(queue, Tagged(0));
   }
   ASSERT_EQ(executor.gave_up().size(), 1u);
   EXPECT_THAT(executor.gave_up()[0], StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("closed")));

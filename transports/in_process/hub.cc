@@ -6,11 +6,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "transports/host/operation_check.h"
 #include "transports/host/operation_text.h"
 #include "transports/host/shared_execute.h"
+#include "transports/host/standing.h"
 
 namespace lockstep {
+
+namespace {
+
+absl::Status WithPrefix(const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat("in_process: ", status.message()));
+}
+
+}  // namespace
 
 Hub::Hub(int size) : size_(size) {
   for (int rank = 0; rank < size; ++rank) ranks_.push_back(std::make_unique<Rank>());
@@ -48,17 +56,20 @@ void Hub::Leave(int rank) {
   Advance();
 }
 
-int64_t Hub::Start(int rank, Operation operation) {
+void Hub::Start(int rank, absl::Span<const Operation> operations) {
+  const auto count = static_cast<int64_t>(operations.size());
   absl::MutexLock lock(&mu_);
   Rank& own = *ranks_[rank];
-  const auto has_room = [&own] { return own.started - own.finished < kQueued || !own.failure.ok(); };
-  if (!mu_.AwaitWithDeadline(absl::Condition(&has_room), operation.deadline)) Expire(rank);
-  const int64_t sequence = own.started++;
-  if (!own.failure.ok()) return sequence;
-  operation.sequence = sequence;
-  own.queue[sequence % kQueued] = operation;
-  Advance();
-  return sequence;
+  const auto has_room = [&own, count] { return own.started + count - own.finished <= kQueued || !own.failure.ok(); };
+  if (!mu_.AwaitWithDeadline(absl::Condition(&has_room), operations[0].deadline)) Expire(rank);
+  for (const Operation& operation : operations) {
+    const int64_t sequence = own.started++;
+    const auto slot = static_cast<size_t>(sequence % kQueued);
+    own.queue[slot] = operation;
+    own.queue[slot].sequence = sequence;
+    own.done[slot] = false;
+  }
+  if (own.failure.ok()) Advance();
 }
 
 absl::Status Hub::Wait(int rank, int64_t sequence) {
@@ -66,7 +77,7 @@ absl::Status Hub::Wait(int rank, int64_t sequence) {
   Rank& own = *ranks_[rank];
   while (own.finished <= sequence && own.failure.ok()) {
     // The head's deadline counts as well: what is before an operation holds it up.
-    const absl::Time deadline = std::min(own.queue[sequence % kQueued].deadline, own.queue[own.finished % kQueued].deadline);
+    const absl::Time deadline = std::min(own.at(sequence).deadline, own.at(own.finished).deadline);
     const int64_t head = own.finished;
     const auto moved = [&own, head] { return own.finished > head || !own.failure.ok(); };
     if (!mu_.AwaitWithDeadline(absl::Condition(&moved), deadline)) Expire(rank);
@@ -77,8 +88,8 @@ absl::Status Hub::Wait(int rank, int64_t sequence) {
 int Hub::Source(int rank, int64_t sequence) const {
   absl::MutexLock lock(&mu_);
   const Rank& own = *ranks_[rank];
-  if (own.finished <= sequence || own.started > sequence + kQueued) return -1;
-  const size_t slot = static_cast<size_t>(sequence % kQueued);
+  const auto slot = static_cast<size_t>(sequence % kQueued);
+  if ((own.finished <= sequence && !own.done[slot]) || own.started > sequence + kQueued) return -1;
   return own.queue[slot].kind == OperationKind::kRecv ? own.sources[slot] : -1;
 }
 
@@ -148,67 +159,84 @@ void Hub::Advance() {
 }
 
 bool Hub::RunOne() {
-  if (RunCollective()) return true;
+  if (FailForMismatch() || RunCollective()) return true;
   for (int rank = 0; rank < size(); ++rank) {
     if (RunMessage(rank)) return true;
   }
   return FailForGonePeers();
 }
 
-bool Hub::RunCollective() {
-  const Operation* const first = ranks_[0]->head();
-  if (first == nullptr) return false;
-  for (const auto& rank : ranks_) {
-    const Operation* head = rank->head();
-    if (head == nullptr || !rank->failure.ok() || !IsCollective(head->kind)) return false;
+// Whether `rank` stands in an operation that may still run.
+bool Hub::Stands(int rank) const { return ranks_[rank]->head() != nullptr && ranks_[rank]->failure.ok(); }
+
+// Fails all ranks if two of them stand in operations that do not fit.
+bool Hub::FailForMismatch() {
+  for (int a = 0; a < size() - 1; ++a) {
+    for (int b = a + 1; b < size(); ++b) {
+      if (!Stands(a) || !Stands(b)) continue;
+      // Of a group, its collective: its messages hold up nothing.
+      const Operation *const a_collective = FindCollective(a), *const b_collective = FindCollective(b);
+      const Standing one = {a, a_collective != nullptr ? *a_collective : *ranks_[a]->head(), ranks_[a]->collectives};
+      const Standing other = {b, b_collective != nullptr ? *b_collective : *ranks_[b]->head(), ranks_[b]->collectives};
+      const absl::Status mismatch = CheckStandings(one, other, size());
+      if (mismatch.ok()) continue;
+      for (int r = 0; r < size(); ++r) FailLocked(r, WithPrefix(mismatch));
+      return true;
+    }
   }
-  if (const absl::Status mismatch = FindMismatch(); !mismatch.ok()) {
-    for (int r = 0; r < size(); ++r) FailLocked(r, mismatch);
-    return false;
+  return false;
+}
+
+const Operation* Hub::Find(int rank, absl::FunctionRef<bool(const Operation&)> wanted) {
+  if (!Stands(rank)) return nullptr;
+  const Rank& own = *ranks_[rank];
+  const int64_t end = own.finished + own.head()->group_left;
+  for (int64_t sequence = own.finished; sequence <= end; ++sequence) {
+    const Operation& operation = own.at(sequence);
+    if (!own.done[static_cast<size_t>(sequence % kQueued)] && wanted(operation)) return &operation;
+  }
+  return nullptr;
+}
+
+const Operation* Hub::FindCollective(int rank) {
+  return Find(rank, [](const Operation& operation) { return IsCollective(operation.kind); });
+}
+
+void Hub::Finish(int rank, const Operation& operation) {
+  Rank& own = *ranks_[rank];
+  if (IsCollective(operation.kind)) ++own.collectives;
+  own.done[static_cast<size_t>(operation.sequence % kQueued)] = true;
+  while (own.finished < own.started && own.done[static_cast<size_t>(own.finished % kQueued)]) ++own.finished;
+}
+
+bool Hub::RunCollective() {
+  for (int rank = 0; rank < size(); ++rank) {
+    if (FindCollective(rank) == nullptr) return false;
   }
   ExecuteShared(size(), [this](int rank) -> const Operation& {
     mu_.AssertHeld();
-    return *ranks_[rank]->head();
+    return *FindCollective(rank);
   });
-  for (const auto& rank : ranks_) ++rank->finished;
+  for (int rank = 0; rank < size(); ++rank) Finish(rank, *FindCollective(rank));
   return true;
 }
 
-// What all ranks say of it, rank 0 says too; what only two know of each other, these two.
-absl::Status Hub::FindMismatch() {
-  const bool pairwise = ranks_[0]->head()->kind == OperationKind::kAllToAll || HasRoot(ranks_[0]->head()->kind);
-  for (int a = 0; a < (pairwise ? size() - 1 : 1); ++a) {
-    for (int b = a + 1; b < size(); ++b) {
-      const Operation &one = *ranks_[a]->head(), &other = *ranks_[b]->head();
-      if (FitTogether(one, a, other, b)) continue;
-      return absl::FailedPreconditionError(absl::StrCat("in_process: ranks called different operations: rank ", a, " ",
-                                                        Describe(a, one), ", rank ", b, " ", Describe(b, other),
-                                                        "; all ranks must call the same ones in the same order"));
-    }
-  }
-  return absl::OkStatus();
-}
-
 bool Hub::RunMessage(int rank) {
-  const Operation* const send = ranks_[rank]->head();
-  if (send == nullptr || send->kind != OperationKind::kSend || !ranks_[rank]->failure.ok()) return false;
-  Rank& peer = *ranks_[send->peer];
-  const Operation* const recv = peer.head();
-  if (recv == nullptr || recv->kind != OperationKind::kRecv || !peer.failure.ok()) return false;
-  if (recv->peer != rank && (recv->peer != kAnyRank || recv->tag != send->tag)) return false;
-  if (recv->tag != send->tag || recv->out.dtype != send->in.dtype || recv->out.count != send->in.count) {
-    const int to = send->peer;
-    const absl::Status mismatch =
-        absl::FailedPreconditionError(absl::StrCat("in_process: send and recv do not fit: rank ", rank, " ",
-                                                   Describe(rank, *send), ", rank ", to, " ", Describe(to, *recv)));
-    FailLocked(rank, mismatch);
-    FailLocked(to, mismatch);
-    return false;
-  }
+  const Operation* recv = nullptr;
+  const Operation* const send = Find(rank, [&](const Operation& mine) {
+    mu_.AssertHeld();
+    if (mine.kind != OperationKind::kSend) return false;
+    recv = Find(mine.peer, [&](const Operation& theirs) {
+      return (theirs.peer == rank || theirs.peer == kAnyRank) && MessagesMeet(mine, theirs);
+    });
+    return recv != nullptr;
+  });
+  if (send == nullptr) return false;
+  const int to = send->peer;
   CopyElements(send->in, recv->out);
-  peer.sources[peer.finished % kQueued] = rank;
-  ++ranks_[rank]->finished;
-  ++peer.finished;
+  ranks_[to]->sources[static_cast<size_t>(recv->sequence % kQueued)] = rank;
+  Finish(rank, *send);
+  Finish(to, *recv);
   return true;
 }
 

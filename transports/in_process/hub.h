@@ -12,9 +12,11 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "transports/host/operation.h"
 
 namespace lockstep {
@@ -33,7 +35,7 @@ class Hub {
   // `rank` will start nothing more; what others need of it fails.
   void Leave(int rank);
 
-  int64_t Start(int rank, Operation operation);
+  void Start(int rank, absl::Span<const Operation> operations);  // one, or a group
   absl::Status Wait(int rank, int64_t sequence);
   bool Done(int rank, int64_t sequence) const;
   int Source(int rank, int64_t sequence) const;  // as Work::source
@@ -48,17 +50,25 @@ class Hub {
     bool joined = false;
     std::array<Operation, kQueued> queue;
     std::array<int, kQueued> sources;  // of receives that have ended
+    std::array<bool, kQueued> done;    // of those from `finished` on: ended before others of their group
     int64_t started = 0;
-    int64_t finished = 0;  // those before have ended well
-    absl::Status failure;  // of all from `finished` on
-    std::string gone;      // why peers cannot count on it any more; empty: they can
+    int64_t finished = 0;     // those before have ended well
+    int64_t collectives = 0;  // of which so many were collectives
+    absl::Status failure;     // of all from `finished` on
+    std::string gone;         // why peers cannot count on it any more; empty: they can
+    const Operation& at(int64_t sequence) const { return queue[static_cast<size_t>(sequence % kQueued)]; }
     const Operation* head() const { return finished < started ? &queue[finished % kQueued] : nullptr; }
   };
 
   void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool Stands(int rank) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool FailForMismatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool RunOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool RunCollective() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status FindMismatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The first operation that `rank` may run now, is one of those wanted, and is not done: its head, or of its head's group.
+  const Operation* Find(int rank, absl::FunctionRef<bool(const Operation&)> wanted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  const Operation* FindCollective(int rank) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Finish(int rank, const Operation& operation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool RunMessage(int rank) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool FailForGonePeers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void FailLocked(int rank, absl::Status why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -29,7 +29,7 @@ class InProcessCommunicator final : public HostCommunicator {
   absl::Status health() const override { return hub_->health(rank()); }
 
  protected:
-  int64_t Start(const Operation& operation) override { return hub_->Start(rank(), operation); }
+  void Start(absl::Span<const Operation> operations) override { hub_->Start(rank(), operations); }
   void Fail(const absl::Status& why) override { hub_->Fail(rank(), why); }
   absl::Status WaitForStarted(int64_t sequence) override { return hub_->Wait(rank(), sequence); }
   bool IsStartedDone(int64_t sequence) const override { return hub_->Done(rank(), sequence); }

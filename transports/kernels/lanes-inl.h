@@ -14,8 +14,7 @@
 #include "transports/float16.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace lockstep {
-namespace HWY_NAMESPACE {
+namespace lockstep::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -131,8 +130,7 @@ HWY_INLINE hn::Vec<D> Rounded(D d, hn::Vec<D> v) {
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace lockstep
+}  // namespace lockstep::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // LOCKSTEP_TRANSPORTS_KERNELS_LANES_INL_H_

@@ -15,8 +15,7 @@
 #include "transports/kernels/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace lockstep {
-namespace HWY_NAMESPACE {
+namespace lockstep::HWY_NAMESPACE {
 
 struct Sum {
   template <class V>
@@ -143,7 +142,8 @@ template <typename T, typename Wide, class Op, class Finish>
 void LoopOneByOne(const void* const* inputs, size_t n, Op op, Finish finish, const Buffer& out) {
   T* const to = static_cast<T*>(out.data);
   for (int64_t i = 0; i < out.count; ++i) {
-    Wide result = static_cast<const T*>(inputs[0])[i];
+    // NOLINTNEXTLINE(bugprone-signed-char-misuse): an i8 is a number, no character
+    auto result = static_cast<Wide>(static_cast<const T*>(inputs[0])[i]);
     for (size_t k = 1; k < n; ++k) result = op(result, static_cast<Wide>(static_cast<const T*>(inputs[k])[i]));
     to[i] = static_cast<T>(finish(result));
   }
@@ -213,8 +213,7 @@ void ReducePremultipliedAny(const void* const* inputs, const double* factors, si
   });
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace lockstep
+}  // namespace lockstep::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

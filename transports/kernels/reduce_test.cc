@@ -1,6 +1,7 @@
 // Every cell of dtype x op, on every set of instructions that this processor has, against loops one element at a time.
 #include "transports/kernels/reduce.h"
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -73,6 +74,12 @@ T Narrow(WideOf<T> value) {
 }
 
 template <typename Wide>
+bool IsNan(Wide value) {
+  if constexpr (std::is_floating_point<Wide>::value) return std::isnan(value);
+  return false;
+}
+
+template <typename Wide>
 Wide Combine(Wide a, Wide b, ReduceOp op) {
   if constexpr (!std::is_floating_point<Wide>::value) {
     if (op == ReduceOp::kBand) return a & b;
@@ -83,9 +90,9 @@ Wide Combine(Wide a, Wide b, ReduceOp op) {
     case ReduceOp::kProduct:
       return static_cast<Wide>(a * b);
     case ReduceOp::kMin:
-      return a != a || b != b ? static_cast<Wide>(a + b) : (b < a ? b : a);
+      return IsNan(a) || IsNan(b) ? static_cast<Wide>(a + b) : (b < a ? b : a);
     case ReduceOp::kMax:
-      return a != a || b != b ? static_cast<Wide>(a + b) : (b > a ? b : a);
+      return IsNan(a) || IsNan(b) ? static_cast<Wide>(a + b) : (b > a ? b : a);
     default:
       return static_cast<Wide>(a + b);
   }
@@ -132,7 +139,10 @@ std::vector<const void*> Pointers(const std::vector<std::vector<T>>& inputs) {
 // Equal bits, but that any NaN stands for any other.
 template <typename T>
 bool Same(T a, T b) {
-  return std::memcmp(&a, &b, sizeof(T)) == 0 || (Widen(a) != Widen(a) && Widen(b) != Widen(b));
+  std::array<unsigned char, sizeof(T)> a_bytes, b_bytes;
+  std::memcpy(a_bytes.data(), &a, sizeof(T));
+  std::memcpy(b_bytes.data(), &b, sizeof(T));
+  return a_bytes == b_bytes || (IsNan(Widen(a)) && IsNan(Widen(b)));
 }
 
 template <typename T>

@@ -5,6 +5,7 @@
 
 #include "absl/status/status_macros.h"
 #include "absl/time/clock.h"
+#include "absl/types/optional.h"
 
 namespace lockstep {
 namespace {
@@ -64,13 +65,16 @@ absl::StatusOr<std::unique_ptr<Communicator>> ForwardingCommunicator::ConnectMem
   return absl::InternalError("Split is the inner communicator's");
 }
 
-int64_t ForwardingCommunicator::Start(const Operation& operation) {
-  Operation changed = operation;
-  BeforeStart(changed);
-  const Work work = Reissue(*inner_, changed);
-  absl::MutexLock lock(&mu_);
-  started_.push_back({work, operation, false});
-  return static_cast<int64_t>(started_.size()) - 1;
+void ForwardingCommunicator::Start(absl::Span<const Operation> operations) {
+  absl::optional<OperationGroup> group;
+  if (operations.size() > 1) group.emplace(*inner_);
+  for (const Operation& operation : operations) {
+    Operation changed = operation;
+    BeforeStart(changed);
+    const Work work = Reissue(*inner_, changed);
+    absl::MutexLock lock(&mu_);
+    started_.push_back({work, operation, false});
+  }
 }
 
 Work ForwardingCommunicator::WorkOf(int64_t sequence) const {

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
 #include "transports/host/host_communicator.h"
 #include "transports/host/operation.h"
 
@@ -45,7 +46,7 @@ class ForwardingCommunicator : public HostCommunicator {
     bool ended = false;
   };
 
-  int64_t Start(const Operation& operation) override;
+  void Start(absl::Span<const Operation> operations) override;
   void Fail(const absl::Status& why) override { inner_->Abort(why); }
   absl::Status WaitForStarted(int64_t sequence) override;
   bool IsStartedDone(int64_t sequence) const override { return WorkOf(sequence).Done(); }
